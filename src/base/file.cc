@@ -1,0 +1,126 @@
+#include "base/file.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+namespace deepinfer {
+namespace {
+
+// Closes on scope exit.
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  ~Descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int get() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+tl::unexpected<Error> SystemError(std::string_view what, const std::filesystem::path& path) {
+  const int error = errno;
+  const ErrorCode code = error == ENOENT || error == ENOTDIR ? ErrorCode::kNotFound
+                         : error == ENOSPC || error == EDQUOT ? ErrorCode::kResourceExhausted
+                                                              : ErrorCode::kIo;
+  return MakeError(code, "cannot {} {}: {}", what, path.string(), std::strerror(error));
+}
+
+// Opens a regular file for reading and gives its size.
+Result<std::pair<int, size_t>> OpenRegular(const std::filesystem::path& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) return SystemError("open", path);
+  struct stat info {};
+  if (::fstat(fd, &info) != 0) {
+    const auto error = SystemError("stat", path);
+    ::close(fd);
+    return error;
+  }
+  if (!S_ISREG(info.st_mode)) {
+    ::close(fd);
+    return MakeError(ErrorCode::kInvalidArgument, "{} is {}, not a regular file", path.string(),
+                     S_ISDIR(info.st_mode) ? "a folder" : "a special file");
+  }
+  return std::pair<int, size_t>(fd, static_cast<size_t>(info.st_size));
+}
+
+}  // namespace
+
+Result<MappedFile> MappedFile::Open(const std::filesystem::path& path) {
+  DI_ASSIGN_OR_RETURN(const auto opened, OpenRegular(path));
+  const Descriptor file(opened.first);
+  MappedFile mapped;
+  mapped.path_ = path;
+  mapped.size_ = opened.second;
+  if (mapped.size_ > 0) {
+    void* data = ::mmap(nullptr, mapped.size_, PROT_READ, MAP_SHARED, file.get(), 0);
+    if (data == MAP_FAILED) return SystemError("map", path);
+    mapped.data_ = static_cast<const std::byte*>(data);
+  }
+  return mapped;
+}
+
+MappedFile::MappedFile(MappedFile&& other) noexcept { *this = std::move(other); }
+
+MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
+  std::swap(path_, other.path_);
+  std::swap(data_, other.data_);
+  std::swap(size_, other.size_);
+  return *this;
+}
+
+MappedFile::~MappedFile() {
+  if (data_ != nullptr) ::munmap(const_cast<std::byte*>(data_), size_);
+}
+
+Result<std::string> ReadFile(const std::filesystem::path& path, size_t max_bytes) {
+  DI_ASSIGN_OR_RETURN(const auto opened, OpenRegular(path));
+  const Descriptor file(opened.first);
+  if (opened.second > max_bytes) {
+    return MakeError(ErrorCode::kInvalidArgument, "{} has {} bytes; at most {} are allowed",
+                     path.string(), opened.second, max_bytes);
+  }
+  std::string contents(opened.second, '\0');
+  size_t done = 0;
+  while (done < contents.size()) {
+    const ssize_t n = ::read(file.get(), contents.data() + done, contents.size() - done);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return SystemError("read", path);
+    if (n == 0) break;
+    done += static_cast<size_t>(n);
+  }
+  contents.resize(done);
+  return contents;
+}
+
+Status WriteFileAtomically(const std::filesystem::path& path, std::string_view contents) {
+  std::string temporary = path.string() + ".XXXXXX";
+  const Descriptor file(::mkstemp(temporary.data()));
+  if (file.get() < 0) return SystemError("create", temporary);
+  const auto fail = [&](std::string_view what) {
+    auto error = SystemError(what, path);
+    ::unlink(temporary.c_str());
+    return error;
+  };
+  size_t done = 0;
+  while (done < contents.size()) {
+    const ssize_t n = ::write(file.get(), contents.data() + done, contents.size() - done);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return fail("write");
+    done += static_cast<size_t>(n);
+  }
+  if (::fchmod(file.get(), 0644) != 0 || ::fsync(file.get()) != 0) return fail("sync");
+  if (::rename(temporary.c_str(), path.c_str()) != 0) return fail("rename onto");
+  return {};
+}
+
+}  // namespace deepinfer

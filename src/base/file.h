@@ -1,0 +1,42 @@
+// The file seam: every read and write of the file system below the command line goes through here.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace deepinfer {
+
+// A whole file mapped read-only. Pages load on first touch. Movable; the mapping lives as long as
+// the object. Thread-safe for reading.
+class MappedFile {
+ public:
+  // Refuses anything but a regular file. An empty file gives an empty span.
+  static Result<MappedFile> Open(const std::filesystem::path& path);
+  MappedFile() = default;
+  MappedFile(MappedFile&& other) noexcept;
+  MappedFile& operator=(MappedFile&& other) noexcept;
+  ~MappedFile();
+
+  std::span<const std::byte> bytes() const { return {data_, size_}; }
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+  const std::byte* data_ = nullptr;
+  size_t size_ = 0;
+};
+
+// The whole of a small file. Files above max_bytes are refused.
+Result<std::string> ReadFile(const std::filesystem::path& path, size_t max_bytes = size_t{1} << 30);
+
+// Writes a temporary file beside `path`, syncs it and renames it over `path`: after a kill at any
+// instant `path` holds the old or the new contents, whole. A full disk is an error and leaves the
+// old file as it was.
+Status WriteFileAtomically(const std::filesystem::path& path, std::string_view contents);
+
+}  // namespace deepinfer

@@ -1,0 +1,44 @@
+// Everything a user can set, typed and inside its allowed range. Filled by config/option_parser.h
+// from the table in config/option_table.h; a field is named like its option, with '_' for '-'.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace deepinfer {
+
+// How much of a prompt the decoder half runs (spec model-v41 section 5).
+enum class PrefillMode {
+  kOff,      // every layer on every token: exact
+  kCompact,  // bounded replay: only the last prefill_keep_tokens tokens
+};
+
+// Which weights are read and checked for NaN and infinity when a checkpoint is loaded.
+enum class CheckWeights {
+  kAuto,  // all where that is quick (small checkpoints), else the small tensors
+  kAll,
+  kNone,
+};
+
+enum class LogLevel { kDebug, kInfo, kWarning, kError, kOff };
+
+// The initial values are the table's defaults.
+struct Options {
+  std::string model;    // empty: the caller searches the default places
+  int64_t threads = 0;  // 0: one a core
+  LogLevel log_level = LogLevel::kWarning;
+  CheckWeights check_weights = CheckWeights::kAuto;
+
+  PrefillMode prefill_mode = PrefillMode::kOff;
+  int64_t prefill_keep_tokens = 140;  // the lower bound depends on the model's window
+  int64_t prefill_chunk_tokens = 256;
+
+  int64_t max_tokens = 512;
+  double temperature = 0;  // 0: greedy
+  double top_p = 1;
+  int64_t top_k = 0;  // 0: no limit
+  double min_p = 0;
+  int64_t seed = 0;
+};
+
+}  // namespace deepinfer

@@ -29,8 +29,8 @@ struct OptionSpec {
   bool min_is_open = false;
   int64_t integer_min = 0;  // kInteger
   int64_t integer_max = 0;
-  std::span<const std::string_view> choices;  // kChoice
-  std::string_view help;                      // one sentence, no default, range or variable name
+  std::span<const std::string_view> choices = {};  // kChoice
+  std::string_view help;  // one sentence, no default, range or variable name
 
   // Parses `text` into its field. The error names the value and what is allowed, not the option.
   Status (*set)(const OptionSpec& spec, std::string_view text, Options& options) = nullptr;
@@ -40,6 +40,13 @@ struct OptionSpec {
 
 // All options in the order of the documentation. Static storage.
 std::span<const OptionSpec> OptionTable();
+
+// A DEEPINFER_ variable that is not an option: read by build scripts, tests or before options are.
+struct OtherVariable {
+  std::string_view name;
+  std::string_view help;
+};
+std::span<const OtherVariable> OtherVariables();
 
 // nullptr when no option has this name.
 const OptionSpec* FindOption(std::string_view name);

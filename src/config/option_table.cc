@@ -1,0 +1,243 @@
+#include "config/option_table.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <charconv>
+#include <cmath>
+#include <type_traits>
+
+namespace deepinfer {
+namespace {
+
+// Choices stand in the order of the enumerators, so an index is a value.
+constexpr std::string_view kPrefillModes[] = {"off", "compact"};
+constexpr std::string_view kCheckWeights[] = {"auto", "all", "none"};
+constexpr std::string_view kLogLevels[] = {"debug", "info", "warning", "error", "off"};
+
+// Parses all of `text`; no sign but '-', no spaces.
+template <typename T>
+bool ParseNumber(std::string_view text, T& value) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+tl::unexpected<Error> NotAllowed(const OptionSpec& spec, std::string_view text) {
+  return MakeError(ErrorCode::kInvalidArgument, "\"{}\" is not {}", text, AllowedValues(spec));
+}
+
+template <auto Field>
+Status Set(const OptionSpec& spec, std::string_view text, Options& options) {
+  auto& field = options.*Field;
+  using T = std::remove_reference_t<decltype(field)>;
+  if constexpr (std::is_same_v<T, std::string>) {
+    if (text.empty()) return NotAllowed(spec, text);
+    field = text;
+    return {};
+  } else if constexpr (std::is_same_v<T, int64_t>) {
+    int64_t value = 0;
+    if (!ParseNumber(text, value) || value < spec.integer_min || value > spec.integer_max) {
+      return NotAllowed(spec, text);
+    }
+    field = value;
+    return {};
+  } else if constexpr (std::is_same_v<T, double>) {
+    double value = 0;
+    const bool inside = ParseNumber(text, value) && std::isfinite(value) && value <= spec.max &&
+                        (spec.min_is_open ? value > spec.min : value >= spec.min);
+    if (!inside) return NotAllowed(spec, text);
+    field = value;
+    return {};
+  } else {
+    static_assert(std::is_enum_v<T>);
+    for (size_t i = 0; i < spec.choices.size(); ++i) {
+      if (spec.choices[i] != text) continue;
+      field = static_cast<T>(i);
+      return {};
+    }
+    return NotAllowed(spec, text);
+  }
+}
+
+template <auto Field>
+std::string Get(const Options& options) {
+  return fmt::format("{}", options.*Field);  // the shortest text that reads back the same
+}
+
+template <auto Field, const auto& Choices>
+std::string GetChoice(const Options& options) {
+  return std::string(Choices[static_cast<size_t>(options.*Field)]);
+}
+
+template <auto Field>
+constexpr OptionSpec Text(std::string_view name, std::string_view environment,
+                          std::string_view value_name, std::string_view help) {
+  return {.name = name,
+          .environment = environment,
+          .value_name = value_name,
+          .kind = OptionKind::kText,
+          .help = help,
+          .set = Set<Field>,
+          .get = Get<Field>};
+}
+
+template <auto Field>
+constexpr OptionSpec Integer(std::string_view name, std::string_view environment, int64_t min,
+                             int64_t max, std::string_view help) {
+  OptionSpec spec = Text<Field>(name, environment, "N", help);
+  spec.kind = OptionKind::kInteger;
+  spec.integer_min = min;
+  spec.integer_max = max;
+  return spec;
+}
+
+struct RealRange {
+  double min;
+  double max;
+  bool min_is_open = false;
+};
+
+template <auto Field>
+constexpr OptionSpec Real(std::string_view name, std::string_view environment, RealRange range,
+                          std::string_view help) {
+  OptionSpec spec = Text<Field>(name, environment, "X", help);
+  spec.kind = OptionKind::kReal;
+  spec.min = range.min;
+  spec.max = range.max;
+  spec.min_is_open = range.min_is_open;
+  return spec;
+}
+
+template <auto Field, const auto& Choices>
+constexpr OptionSpec Choice(std::string_view name, std::string_view environment,
+                            std::string_view value_name, std::string_view help) {
+  return {.name = name,
+          .environment = environment,
+          .value_name = value_name,
+          .kind = OptionKind::kChoice,
+          .choices = Choices,
+          .help = help,
+          .set = Set<Field>,
+          .get = GetChoice<Field, Choices>};
+}
+
+constexpr OptionSpec kTable[] = {
+    Text<&Options::model>("model", "DEEPINFER_HF_MODEL_DIR", "DIR",
+                          "Checkpoint folder; without one the Hugging Face cache is searched, then "
+                          "models/nano is taken."),
+    Integer<&Options::threads>("threads", "DEEPINFER_THREADS", 0, 1024,
+                               "Worker threads; 0 takes one for each core. Results do not depend "
+                               "on it."),
+    Choice<&Options::log_level, kLogLevels>("log-level", "DEEPINFER_LOG_LEVEL", "LEVEL",
+                                            "The least severe messages that are printed to "
+                                            "standard error."),
+    Choice<&Options::check_weights, kCheckWeights>(
+        "check-weights", "DEEPINFER_CHECK_WEIGHTS", "WHICH",
+        "Weights that are searched for NaN and infinity while loading; auto takes all of them in "
+        "a small checkpoint and only the small tensors in a large one."),
+
+    Choice<&Options::prefill_mode, kPrefillModes>(
+        "prefill-mode", "DEEPINFER_YOCO_PREFILL_TRUNCATION_MODE", "MODE",
+        "off runs every layer on every prompt token (exact); compact runs the decoder half only "
+        "on the prompt's last tokens."),
+    Integer<&Options::prefill_keep_tokens>(
+        "prefill-keep-tokens", "DEEPINFER_YOCO_PREFILL_KEEP_TOKENS", 1, 1 << 20,
+        "Tokens at the prompt's end that compact mode runs through the decoder half; the "
+        "checkpoint's sliding window sets a lower bound, checked when it is loaded."),
+    Integer<&Options::prefill_chunk_tokens>(
+        "prefill-chunk-tokens", "DEEPINFER_PREFILL_CHUNK_TOKENS", 1, 1 << 20,
+        "Prompt tokens in one forward pass. Results do not depend on it; memory and the time to "
+        "react to an interrupt do."),
+
+    Integer<&Options::max_tokens>("max-tokens", "DEEPINFER_MAX_TOKENS", 1, 1 << 20,
+                                  "Generated tokens after which an answer is cut off."),
+    Real<&Options::temperature>("temperature", "DEEPINFER_TEMPERATURE", {.min = 0, .max = 100},
+                                "Sampling temperature; 0 always takes the likeliest token."),
+    Real<&Options::top_p>("top-p", "DEEPINFER_TOP_P", {.min = 0, .max = 1, .min_is_open = true},
+                          "Samples from the smallest set of likeliest tokens whose probability "
+                          "reaches this; 1 keeps all."),
+    Integer<&Options::top_k>("top-k", "DEEPINFER_TOP_K", 0, 1 << 20,
+                             "Samples from this many likeliest tokens; 0 keeps all."),
+    Real<&Options::min_p>("min-p", "DEEPINFER_MIN_P", {.min = 0, .max = 1},
+                          "Drops tokens less likely than this share of the likeliest one; 0 keeps "
+                          "all."),
+    Integer<&Options::seed>("seed", "DEEPINFER_SEED", 0, INT64_MAX,
+                            "Seed of the random draws; the same request with the same seed gives "
+                            "the same text."),
+};
+
+constexpr OtherVariable kOtherVariables[] = {
+    {"DEEPINFER_CONFIG", "Config file, where the command line names none with `--config`."},
+    {"DEEPINFER_ACCELERATOR",
+     "Read by `build.sh`: the back end to build. This version has `cpu` alone."},
+    {"DEEPINFER_REQUIRE_GOLDENS",
+     "Read by the tests: with 1, golden data that is missing fails a test instead of skipping it."},
+};
+
+std::string DefaultText(const OptionSpec& spec) {
+  const std::string text = spec.get(Options{});
+  return text.empty() ? "none" : text;
+}
+
+}  // namespace
+
+std::span<const OptionSpec> OptionTable() { return kTable; }
+
+std::span<const OtherVariable> OtherVariables() { return kOtherVariables; }
+
+const OptionSpec* FindOption(std::string_view name) {
+  for (const OptionSpec& spec : kTable) {
+    if (spec.name == name) return &spec;
+  }
+  return nullptr;
+}
+
+std::string AllowedValues(const OptionSpec& spec) {
+  switch (spec.kind) {
+    case OptionKind::kText:
+      return "a non-empty text";
+    case OptionKind::kInteger:
+      return fmt::format("an integer from {} to {}", spec.integer_min, spec.integer_max);
+    case OptionKind::kReal:
+      return spec.min_is_open ? fmt::format("a number above {} and at most {}", spec.min, spec.max)
+                              : fmt::format("a number from {} to {}", spec.min, spec.max);
+    case OptionKind::kChoice:
+      return fmt::format("one of {}", fmt::join(spec.choices, ", "));
+  }
+  return {};
+}
+
+std::string OptionHelp(const OptionSpec& spec) {
+  const std::string allowed =
+      spec.kind == OptionKind::kText ? "" : fmt::format("{}; ", AllowedValues(spec));
+  return fmt::format("{} ({}default {}; {})", spec.help, allowed, DefaultText(spec),
+                     spec.environment);
+}
+
+std::string OptionsMarkdown() {
+  std::string text =
+      "# Options\n\n"
+      "Generated from the table in `src/config/option_table.cc` by `tools/update_option_docs.sh`.\n"
+      "\n"
+      "Each option is a command-line flag (`--threads 2`), an environment variable and a key of a "
+      "JSON config file (`{\"threads\": 2}`, named by `--config FILE` or `DEEPINFER_CONFIG`). The "
+      "command line goes before the environment, the environment before the config file, and that "
+      "before the default. An empty variable counts as unset. A value that is not allowed ends "
+      "the program with an error that names the option, where the value came from and what is "
+      "allowed; an unknown key of the config file is an error, an unknown `DEEPINFER_` variable "
+      "a warning. A command takes the options that mean something to it: "
+      "`deepinfer COMMAND --help` lists them.\n\n"
+      "| option | variable | value | default | meaning |\n"
+      "| --- | --- | --- | --- | --- |\n";
+  for (const OptionSpec& spec : kTable) {
+    text += fmt::format("| `--{} {}` | `{}` | {} | {} | {} |\n", spec.name, spec.value_name,
+                        spec.environment, AllowedValues(spec), DefaultText(spec), spec.help);
+  }
+  text += "\nOther variables:\n\n| variable | meaning |\n| --- | --- |\n";
+  for (const OtherVariable& variable : kOtherVariables) {
+    text += fmt::format("| `{}` | {} |\n", variable.name, variable.help);
+  }
+  return text;
+}
+
+}  // namespace deepinfer

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 #include <utility>
 
@@ -29,7 +30,7 @@ class Descriptor {
 
 tl::unexpected<Error> SystemError(std::string_view what, const std::filesystem::path& path) {
   const int error = errno;
-  const ErrorCode code = error == ENOENT || error == ENOTDIR ? ErrorCode::kNotFound
+  const ErrorCode code = error == ENOENT || error == ENOTDIR  ? ErrorCode::kNotFound
                          : error == ENOSPC || error == EDQUOT ? ErrorCode::kResourceExhausted
                                                               : ErrorCode::kIo;
   return MakeError(code, "cannot {} {}: {}", what, path.string(), std::strerror(error));
@@ -39,7 +40,7 @@ tl::unexpected<Error> SystemError(std::string_view what, const std::filesystem::
 Result<std::pair<int, size_t>> OpenRegular(const std::filesystem::path& path) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return SystemError("open", path);
-  struct stat info {};
+  struct stat info{};
   if (::fstat(fd, &info) != 0) {
     const auto error = SystemError("stat", path);
     ::close(fd);
@@ -80,6 +81,14 @@ MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
 
 MappedFile::~MappedFile() {
   if (data_ != nullptr) ::munmap(const_cast<std::byte*>(data_), size_);
+}
+
+void MappedFile::AdviseRandomAccess(std::span<const std::byte> range) const {
+  // The call wants whole pages; the neighbours that share a border page do not mind.
+  const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const auto begin = reinterpret_cast<uintptr_t>(range.data()) / page * page;
+  const auto end = reinterpret_cast<uintptr_t>(range.data()) + range.size();
+  if (!range.empty()) ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_RANDOM);
 }
 
 Result<std::string> ReadFile(const std::filesystem::path& path, size_t max_bytes) {

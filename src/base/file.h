@@ -24,6 +24,8 @@ class MappedFile {
 
   std::span<const std::byte> bytes() const { return {data_, size_}; }
   const std::filesystem::path& path() const { return path_; }
+  // `range` (inside bytes()) will be touched here and there: no read-ahead. Only a hint.
+  void AdviseRandomAccess(std::span<const std::byte> range) const;
 
  private:
   std::filesystem::path path_;

@@ -14,15 +14,15 @@ namespace deepinfer {
 // What one layer does about compressed KV (spec model-v41 section 2.5.1). Derived from the
 // configuration; -1 means "none".
 struct LayerRole {
-  int ratio = 0;          // 0: window only; 1 or 2: tokens a compressed entry
-  int kv_source = -1;     // layer whose compressed entries this layer reads
-  int index_source = -1;  // layer whose selection list this layer uses
-  bool owns_kv = false;   // has a compressor and an index-key projection
-  bool owns_index = false;          // has index queries and makes a selection list
-  bool makes_candidates = false;    // publishes the candidate mask
-  bool uses_candidates = false;     // restricts its selection to the candidate mask
-  int engram = -1;                  // index of the Engram table applied before this layer
-  int tap = -1;                     // index among the draft module's input taps
+  int ratio = 0;                  // 0: window only; 1 or 2: tokens a compressed entry
+  int kv_source = -1;             // layer whose compressed entries this layer reads
+  int index_source = -1;          // layer whose selection list this layer uses
+  bool owns_kv = false;           // has a compressor and an index-key projection
+  bool owns_index = false;        // has index queries and makes a selection list
+  bool makes_candidates = false;  // publishes the candidate mask
+  bool uses_candidates = false;   // restricts its selection to the candidate mask
+  int engram = -1;                // index of the Engram table applied before this layer
+  int tap = -1;                   // index among the draft module's input taps
 };
 
 struct RopeScaling {
@@ -39,9 +39,9 @@ struct ModelConfig {
   int num_layers = 0;
   int num_heads = 0;
   int64_t head_dim = 0;
-  int64_t rope_dim = 0;      // last rope_dim values of a head are rotated
+  int64_t rope_dim = 0;  // last rope_dim values of a head are rotated
   int64_t q_lora_rank = 0;
-  int64_t o_lora_rank = 0;   // per group
+  int64_t o_lora_rank = 0;  // per group
   int o_groups = 0;
   int64_t sliding_window = 0;
   double rope_theta = 0;           // layers of ratio 0 and the draft stages

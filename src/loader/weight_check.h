@@ -1,0 +1,29 @@
+// Looks for NaN and infinity in stored weights.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "base/progress.h"
+#include "base/result.h"
+#include "loader/tensor_contract.h"
+#include "tensor/tensor_view.h"
+
+namespace deepinfer {
+
+enum class WeightCheck {
+  kAuto,  // everything up to 1 GiB in all; above, all but routed experts and Engram tables
+  kAll,
+  kNone,
+};
+
+// Index of the first element that is not a finite number: NaN or infinity in BF16 and F32, a NaN
+// code in F8_E4M3 (0x7f, 0xff) and F8_E8M0 (255). Integer types have none. Reads every byte.
+std::optional<int64_t> FirstNonFinite(const TensorView& tensor);
+
+// The error names the tensor, its file, the element's index and its value. Tensors must have data.
+Status CheckFinite(std::span<const StoredTensor> tensors, WeightCheck mode,
+                   const ProgressFn& progress = {});
+
+}  // namespace deepinfer

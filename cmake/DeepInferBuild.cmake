@@ -10,6 +10,11 @@ if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE Release)
 endif()
 
+find_program(DEEPINFER_CCACHE ccache)
+if(DEEPINFER_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${DEEPINFER_CCACHE})
+endif()
+
 set(DEEPINFER_SANITIZE "" CACHE STRING "Value of -fsanitize= for every target (empty: none)")
 option(DEEPINFER_LIBFUZZER "Link the fuzz targets with libFuzzer (clang only)" OFF)
 
@@ -22,6 +27,7 @@ target_include_directories(deepinfer_flags INTERFACE ${CMAKE_SOURCE_DIR}/src
 find_package(Threads REQUIRED)
 target_link_libraries(deepinfer_flags INTERFACE Threads::Threads)
 if(DEEPINFER_SANITIZE)
+  target_compile_definitions(deepinfer_flags INTERFACE DEEPINFER_NO_MULTIVERSION)
   target_compile_options(deepinfer_flags INTERFACE -fsanitize=${DEEPINFER_SANITIZE}
                                                    -fno-omit-frame-pointer -fno-sanitize-recover=all)
   target_link_options(deepinfer_flags INTERFACE -fsanitize=${DEEPINFER_SANITIZE})

@@ -1,5 +1,6 @@
 # deepinfer_test(unit/base DEPS ...): one gtest program from tests/unit/base/*_test.cc
-# (helpers beside them may be any other .cc). A folder without sources adds nothing.
+# (helpers beside them may be any other .cc), whose tests carry the ctest label unit/base. A folder
+# without sources adds nothing.
 function(deepinfer_test folder)
   cmake_parse_arguments(ARG "" "" "DEPS" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/${folder}/*.cc)
@@ -12,12 +13,15 @@ function(deepinfer_test folder)
   target_link_libraries(test_${name} PRIVATE deepinfer_flags ${deps} GTest::gmock GTest::gtest_main)
   target_include_directories(test_${name} PRIVATE ${CMAKE_SOURCE_DIR})
   target_compile_definitions(test_${name} PRIVATE DEEPINFER_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
-  gtest_discover_tests(test_${name} DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT 900)
+  gtest_discover_tests(test_${name} DISCOVERY_MODE PRE_TEST
+                       PROPERTIES TIMEOUT 900 LABELS ${folder})
 endfunction()
 
 # deepinfer_fuzz(name DEPS ...): tests/fuzz/<name>_fuzz.cc with seeds in
 # tests/fuzz/corpus/<name>/. With DEEPINFER_LIBFUZZER it is a libFuzzer program;
-# otherwise tests/fuzz/corpus_main.cc runs every seed once, as a test.
+# otherwise tests/fuzz/corpus_main.cc runs every seed once, as a test with the label fuzz. The
+# target fuzzers builds them all.
+add_custom_target(fuzzers)
 function(deepinfer_fuzz name)
   cmake_parse_arguments(ARG "" "" "DEPS" ${ARGN})
   set(source ${CMAKE_SOURCE_DIR}/tests/fuzz/${name}_fuzz.cc)
@@ -32,9 +36,19 @@ function(deepinfer_fuzz name)
     add_executable(fuzz_${name} ${source} ${CMAKE_SOURCE_DIR}/tests/fuzz/corpus_main.cc)
     add_test(NAME fuzz_corpus_${name}
              COMMAND fuzz_${name} ${CMAKE_SOURCE_DIR}/tests/fuzz/corpus/${name})
+    set_tests_properties(fuzz_corpus_${name} PROPERTIES LABELS fuzz TIMEOUT 300)
   endif()
+  add_dependencies(fuzzers fuzz_${name})
   target_link_libraries(fuzz_${name} PRIVATE deepinfer_flags ${deps})
   target_include_directories(fuzz_${name} PRIVATE ${CMAKE_SOURCE_DIR})
+endfunction()
+
+# deepinfer_lint(name COMMAND ...): a check of the sources themselves, as test lint_<name>. Exit
+# status 77 skips it (a tool is missing).
+function(deepinfer_lint name)
+  cmake_parse_arguments(ARG "" "" "COMMAND" ${ARGN})
+  add_test(NAME lint_${name} COMMAND ${ARG_COMMAND} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+  set_tests_properties(lint_${name} PROPERTIES LABELS lint TIMEOUT 300 SKIP_RETURN_CODE 77)
 endfunction()
 
 function(deepinfer_resolve out)

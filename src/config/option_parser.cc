@@ -10,6 +10,7 @@
 
 #include "base/file.h"
 #include "config/option_table.h"
+#include "config/strict_json.h"
 
 namespace deepinfer {
 namespace {
@@ -30,27 +31,24 @@ Status Apply(const OptionSpec& spec, std::string_view text, OptionSource source,
 
 Status ApplyConfigFile(const std::filesystem::path& path, ResolvedOptions& resolved) {
   DI_ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kMaxConfigFileBytes));
-  const auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const std::string origin = fmt::format("config file {}", path.string());
+  DI_ASSIGN_OR_RETURN(const nlohmann::json json, ParseStrictJson(text, origin));
   if (!json.is_object()) {
     return MakeError(ErrorCode::kInvalidArgument,
-                     "config file {} is not a JSON object of option names to values",
-                     path.string());
+                     "{} is not a JSON object of option names to values", origin);
   }
   for (const auto& [key, value] : json.items()) {
     const OptionSpec* spec = FindOption(key);
     if (spec == nullptr) {
       return MakeError(ErrorCode::kInvalidArgument,
-                       "config file {}: unknown key \"{}\" (docs/options.md lists the options)",
-                       path.string(), key);
+                       "{}: unknown key \"{}\" (docs/options.md lists the options)", origin, key);
     }
     if (!value.is_string() && !value.is_number()) {
-      return MakeError(ErrorCode::kInvalidArgument,
-                       "option {}: a value of type {} is not {} (from config file {})", spec->name,
-                       value.type_name(), AllowedValues(*spec), path.string());
+      return MakeError(ErrorCode::kInvalidArgument, "option {}: {} is not {} (from {})", spec->name,
+                       ShownJson(value), AllowedValues(*spec), origin);
     }
     const std::string value_text = value.is_string() ? value.get<std::string>() : value.dump();
-    DI_RETURN_IF_ERROR(Apply(*spec, value_text, OptionSource::kConfigFile,
-                             fmt::format("config file {}", path.string()), resolved));
+    DI_RETURN_IF_ERROR(Apply(*spec, value_text, OptionSource::kConfigFile, origin, resolved));
   }
   return {};
 }

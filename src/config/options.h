@@ -15,7 +15,7 @@ enum class PrefillMode {
 
 // Which weights are read and checked for NaN and infinity when a checkpoint is loaded.
 enum class CheckWeights {
-  kAuto,  // all where that is quick (small checkpoints), else the small tensors
+  kAuto,  // all up to 1 GiB; above, all but routed experts and Engram tables
   kAll,
   kNone,
 };

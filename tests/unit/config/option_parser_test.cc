@@ -33,9 +33,7 @@ class OptionParser : public ::testing::Test {
   // The message of the error that a config file of these contents gives.
   std::string ConfigFileError(std::string_view contents) {
     const auto resolved = ResolveOptions({}, {}, ConfigFile(contents));
-    if (resolved) return "accepted";
-    EXPECT_EQ(resolved.error().code, ErrorCode::kInvalidArgument);
-    return resolved.error().message;
+    return resolved ? "accepted" : resolved.error().message;
   }
 
   std::filesystem::path folder_;
@@ -152,13 +150,14 @@ TEST_F(OptionParser, AMissingConfigFileIsAnErrorThatNamesIt) {
 }
 
 TEST_F(OptionParser, ConfigFilesOfTheWrongFormAreRefused) {
-  for (const char* contents : {"", "[]", "3", "{", R"({"threads": 1,})", "{\"a\xff\": 1}"}) {
+  for (const char* contents : {"", "[]", "3", "{", R"({"threads": 1,})", "{\"a\xff\": 1}",
+                               R"({"threads": 1, "threads": 2})"}) {
     EXPECT_THAT(ConfigFileError(contents), HasSubstr("config.json")) << contents;
   }
   EXPECT_THAT(ConfigFileError(R"({"thread": 1})"), HasSubstr("unknown key \"thread\""));
   for (const char* value : {"true", "null", "[1]", "{}"}) {
     EXPECT_THAT(ConfigFileError(std::string(R"({"threads": )") + value + "}"),
-                HasSubstr("option threads: a value of type"))
+                HasSubstr(std::string("option threads: ") + value + " is not an integer"))
         << value;
   }
   EXPECT_THAT(ConfigFileError(R"({"threads": 1.5})"), HasSubstr("\"1.5\" is not an integer"));

@@ -1,0 +1,52 @@
+#!/usr/bin/env python3
+"""docs/options.md is what the option table generates, and the program reads every option.
+
+Usage: option_docs.py OPTION_DOCS_PROGRAM
+"""
+
+import os
+import re
+import subprocess
+import sys
+
+import common
+
+DOCUMENT = "docs/options.md"
+OPTION_ROW = re.compile(r"^\| `--([a-z-]+) ", re.MULTILINE)
+
+
+def check_document(generated, written):
+    if generated == written:
+        return []
+    return [f"{DOCUMENT} differs from the option table; run tools/update_option_docs.sh"]
+
+
+def check_reads(generated, sources):
+    """Options of the generated document whose field no source outside src/config reads.
+
+    A read is `.field` or `->field` in a file that includes config/options.h, directly or by
+    config/option_parser.h.
+    """
+    users = [text for path, text in sources.items()
+             if not path.startswith("src/config/") and re.search(r'"config/option\w*\.h"', text)]
+    problems = []
+    for name in OPTION_ROW.findall(generated):
+        field = name.replace("-", "_")
+        read = re.compile(r"(?:\.|->)" + field + r"\b")
+        if not any(read.search(text) for text in users):
+            problems.append(f"option {name}: nothing in src/ reads Options::{field}")
+    return problems
+
+
+if __name__ == "__main__":
+    document = subprocess.run([sys.argv[1]], capture_output=True, text=True, check=True).stdout
+    on_disk = ""
+    if os.path.isfile(os.path.join(common.ROOT, DOCUMENT)):
+        on_disk = common.read(DOCUMENT)
+    code = {path: common.read(path) for path in common.source_files()
+            if path.startswith("src/") and path.endswith((".h", ".cc"))}
+    names = OPTION_ROW.findall(document)
+    found = check_document(document, on_disk) + check_reads(document, code)
+    if not names:
+        found.append("the program printed no option")
+    common.finish("option_docs", found, f"{len(names)} options")

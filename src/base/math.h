@@ -12,7 +12,8 @@ namespace deepinfer {
 inline float Exp(float x) {
   // Cody-Waite: x = n ln2 + r, |r| <= ln2/2, with ln2 in two parts.
   const float bounded = x < -104.0f ? -104.0f : x > 89.0f ? 89.0f : x;
-  const float shifted = bounded * 1.44269504088896341f + 12582912.0f;  // 1.5 * 2^23 rounds to nearest
+  const float shifted =
+      bounded * 1.44269504088896341f + 12582912.0f;  // 1.5 * 2^23 rounds to nearest
   const float n = shifted - 12582912.0f;
   const float r = (bounded - n * 0.693359375f) - n * -2.12194440e-4f;
   float p = 1.9875691500e-4f;
@@ -28,7 +29,7 @@ inline float Exp(float x) {
   const float scale_a = std::bit_cast<float>(static_cast<uint32_t>(half + 127) << 23);
   const float scale_b = std::bit_cast<float>(static_cast<uint32_t>(e - half + 127) << 23);
   const float result = y * scale_a * scale_b;
-  return x < -87.3f ? 0.0f : result + (x - x);
+  return x < -87.3f ? 0.0f : x != x ? x : result;
 }
 
 inline float Sigmoid(float x) { return 1.0f / (1.0f + Exp(-x)); }

@@ -1,0 +1,261 @@
+// The kernel table: every computation of the model as one function over plain views. A back end is
+// a filled table; the model calls nothing else. Sources: spec model-v41 section 2.
+//
+// Rules for every back end:
+//  - A row's result depends on that row alone: not on the number of rows, the thread count or the
+//    tile it fell into. Sums run in an order that the row's own shape fixes.
+//  - Views do not overlap unless a function says so. Pointers are aligned to their element type.
+//  - Functions trust their arguments (shapes were checked when the model was created).
+#pragma once
+
+#include <cstdint>
+
+#include "base/numeric.h"
+#include "base/thread_pool.h"
+
+namespace deepinfer::kernels {
+
+// Elements a scale covers along a row: Q8 and Q4u groups, FP8 tiles, FP4 weights.
+inline constexpr int64_t kGroup = 32;
+// Elements an e4m3 scale covers in a compressed-KV entry (Q4e).
+inline constexpr int64_t kKvGroup = 16;
+// Attention lists are cut into softmax blocks of this many slots.
+inline constexpr int kAttentionBlock = 64;
+
+constexpr int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+// --- Matrices. All are row-major [rows = outputs N, cols = inputs K]. ---
+
+struct Fp8Matrix {
+  const uint8_t* codes = nullptr;   // e4m3 [N, K]
+  const uint8_t* scales = nullptr;  // e8m0 [ceil(N/32), K/32]
+  int64_t rows = 0, cols = 0;
+};
+
+struct Fp4Matrix {
+  const uint8_t* codes = nullptr;   // e2m1 [N, K/2], even element in the low nibble
+  const uint8_t* scales = nullptr;  // e8m0 [N, K/32]
+  int64_t rows = 0, cols = 0;
+};
+
+struct Bf16Matrix {
+  const bf16* values = nullptr;  // [N, K]
+  int64_t rows = 0, cols = 0;
+};
+
+struct F32Matrix {
+  const float* values = nullptr;  // [N, K]
+  int64_t rows = 0, cols = 0;
+};
+
+// Rows quantised by Q8: codes e4m3 [M, K], scales e8m0 [M, K/32].
+struct Q8Rows {
+  uint8_t* codes = nullptr;
+  uint8_t* scales = nullptr;
+  int64_t rows = 0, cols = 0;
+};
+
+// bf16 rows with a stride: row m starts at values + m * stride.
+struct RowsView {
+  const bf16* values = nullptr;
+  int64_t rows = 0, cols = 0, stride = 0;
+};
+
+// --- Caches. Record formats: spec model-v41 section 4. ---
+
+// Window record: dim e4m3 codes, then dim/32 e8m0 scales.
+// KV record: dim/2 bytes of e2m1 codes, then dim/16 e4m3 scales.
+// Index-key record: dim/2 bytes of e2m1 codes, then dim/32 e8m0 scales.
+
+// Entries in blocks: entry j is record j mod entries_per_block of blocks[j / entries_per_block].
+struct EntryBlocks {
+  const uint8_t* const* blocks = nullptr;
+  int64_t entries_per_block = 1;
+  int64_t entry_bytes = 0;
+  const uint8_t* entry(int64_t j) const {
+    return blocks[j / entries_per_block] + (j % entries_per_block) * entry_bytes;
+  }
+};
+
+// Window records of one sequence: positions below chunk_start from the ring (slot = position mod
+// ring_slots), later ones from the records of the running chunk.
+struct WindowView {
+  const uint8_t* ring = nullptr;
+  int64_t ring_slots = 1;
+  const uint8_t* chunk = nullptr;
+  int64_t chunk_start = 0;
+  int64_t entry_bytes = 0;
+  const uint8_t* entry(int64_t position) const {
+    return position < chunk_start ? ring + (position % ring_slots) * entry_bytes
+                                  : chunk + (position - chunk_start) * entry_bytes;
+  }
+};
+
+// The key list of one query: window positions [window_begin, window_end), padded with empty slots
+// to window_slots, then `selected` entries of the compressed KV. Empty slots take part only in the
+// cut into softmax blocks (spec section 2.5.6).
+struct AttentionQuery {
+  const WindowView* window = nullptr;
+  int64_t window_begin = 0, window_end = 0;
+  int64_t window_slots = 0;
+  const EntryBlocks* entries = nullptr;  // null: no compressed part
+  const int32_t* selected = nullptr;     // ascending
+  int64_t selected_count = 0;
+};
+
+struct AttentionArgs {
+  int64_t queries = 0, heads = 0, dim = 0;
+  const bf16* q = nullptr;     // [queries, heads, dim], rotated
+  const float* sink = nullptr;  // [heads]
+  float scale = 0;              // dim^-0.5
+  const AttentionQuery* lists = nullptr;  // [queries]
+  bf16* out = nullptr;          // [queries, heads, dim]
+};
+
+struct IndexScoreArgs {
+  int64_t queries = 0, heads = 0, dim = 0;
+  const bf16* q = nullptr;             // [queries, heads, dim], on the Q4u grid
+  const bf16* head_weights = nullptr;  // [queries, heads]
+  EntryBlocks keys;                    // index-key records
+  const int64_t* visible = nullptr;    // [queries]: entries [0, visible) are scored
+  float* scores = nullptr;             // [queries, stride]; entries beyond `visible` are -infinity
+  int64_t stride = 0;                  // >= the largest `visible`
+};
+
+struct CandidateArgs {
+  int64_t queries = 0;
+  const float* scores = nullptr;  // [queries, stride]
+  const int64_t* visible = nullptr;
+  int64_t stride = 0;
+  int64_t block_size = 0, top_blocks = 0;
+  uint8_t* mask = nullptr;    // [queries, mask_stride]: 1 for the blocks kept
+  int64_t mask_stride = 0;    // >= ceil(largest `visible` / block_size)
+};
+
+struct SelectArgs {
+  int64_t queries = 0;
+  float* scores = nullptr;         // [queries, stride]; masked entries become -infinity
+  const uint8_t* mask = nullptr;   // [queries, mask_stride] by blocks of entries, or null
+  int64_t mask_stride = 0, mask_block_size = 1;
+  const int64_t* visible = nullptr;
+  int64_t stride = 0;
+  int64_t topk = 0;
+  int32_t* selected = nullptr;     // [queries, topk]: ascending entry numbers, then -1
+  int64_t* selected_count = nullptr;  // [queries]
+};
+
+struct MhcArgs {
+  int64_t rows = 0, hidden = 0;
+  int streams = 0;
+  const bf16* h = nullptr;       // [rows, streams, hidden]
+  F32Matrix fn;                  // [(2 + streams) * streams, streams * hidden]
+  const float* scale = nullptr;  // [3]
+  const float* base = nullptr;   // [(2 + streams) * streams]
+  int sinkhorn_iterations = 0;
+  float norm_eps = 0, hc_eps = 0;
+  float* pre = nullptr;   // [rows, streams]
+  float* post = nullptr;  // [rows, streams]
+  float* comb = nullptr;  // [rows, source stream, destination stream]
+};
+
+struct GateArgs {
+  int64_t rows = 0;
+  int experts = 0, topk = 0;
+  const float* logits = nullptr;      // [rows, experts]
+  const float* bias = nullptr;        // [experts]
+  const float* image_bias = nullptr;  // [experts] or null: bias of rows with is_image
+  const uint8_t* is_image = nullptr;  // [rows] or null
+  float route_scale = 1;
+  float* scores = nullptr;    // [rows, experts]: sqrt(softplus(logits))
+  int32_t* ids = nullptr;     // [rows, topk], by falling biased score, ties by lowest id
+  float* weights = nullptr;   // [rows, topk], from the unbiased scores
+};
+
+struct EngramGatherArgs {
+  int64_t rows = 0, columns = 0, dim = 0;
+  const int64_t* row_ids = nullptr;     // [rows, columns]
+  const uint8_t* codes = nullptr;       // table e4m3 [table rows, dim]
+  const uint8_t* scales = nullptr;      // table e8m0 [table rows, dim/32]
+  bf16* out = nullptr;                  // [rows, columns * dim]
+};
+
+struct EngramMixArgs {
+  int64_t rows = 0, hidden = 0;
+  int streams = 0;
+  const bf16* kv = nullptr;        // [rows, (streams + 1) * hidden]: keys, then one value
+  const bf16* q_weight = nullptr;  // [streams, hidden]
+  const bf16* k_weight = nullptr;
+  const uint8_t* dead = nullptr;   // [rows] or null: 1 closes the gate
+  float norm_eps = 0;
+  bf16* h = nullptr;               // [rows, streams, hidden], updated in place
+};
+
+// One back end. Every pointer is set.
+struct KernelTable {
+  const char* name = "";
+
+  // Q8 (spec 2.0): per 32, power-of-two scale, e4m3 codes.
+  void (*quantize_q8)(ThreadPool&, const RowsView& x, const Q8Rows& out);
+  // Q4u in place (spec 2.0): x [rows, cols] becomes bf16 values on the e2m1 x e8m0 grid.
+  void (*round_q4u)(ThreadPool&, bf16* x, int64_t rows, int64_t cols);
+  // Records, one a row of x [rows, dim]; record r starts at out[r].
+  void (*pack_window)(ThreadPool&, const bf16* x, int64_t rows, int64_t dim, uint8_t* const* out);
+  void (*pack_kv)(ThreadPool&, const bf16* x, int64_t rows, int64_t dim, uint8_t* const* out);
+  void (*pack_index_key)(ThreadPool&, const bf16* x, int64_t rows, int64_t dim,
+                         uint8_t* const* out);
+
+  // y[m, n] = bf16(sum_k x[m, k] w[n, k]), y row stride y_stride; fp32 accumulation.
+  void (*gemm_q8_fp8)(ThreadPool&, const Q8Rows& x, const Fp8Matrix& w, bf16* y, int64_t y_stride);
+  void (*gemm_q8_fp4)(ThreadPool&, const Q8Rows& x, const Fp4Matrix& w, bf16* y, int64_t y_stride);
+  // The same with unquantised inputs (output projection wo_a; compressor, index keys).
+  void (*gemm_bf16_fp8)(ThreadPool&, const RowsView& x, const Fp8Matrix& w, bf16* y,
+                        int64_t y_stride);
+  void (*gemm_bf16)(ThreadPool&, const RowsView& x, const Bf16Matrix& w, bf16* y, int64_t y_stride);
+  // fp32 outputs (gate, ratio-2 compressor, head, Markov head).
+  void (*gemm_bf16_f32)(ThreadPool&, const RowsView& x, const Bf16Matrix& w, float* y,
+                        int64_t y_stride);
+
+  // y = bf16(w * (x * rsqrt(mean(x^2) + eps))). y may be x when the strides agree.
+  void (*rms_norm)(ThreadPool&, const RowsView& x, const bf16* weight, float eps, bf16* y);
+  // Rotates adjacent pairs of the last rope_dim values of every head in place. x [rows, heads,
+  // dim]; cos/sin [rows, rope_dim/2] fp32. `inverse` turns back.
+  void (*rope)(ThreadPool&, bf16* x, int64_t rows, int64_t heads, int64_t dim, int64_t rope_dim,
+               const float* cos, const float* sin, bool inverse);
+
+  void (*mhc_mixes)(ThreadPool&, const MhcArgs&);
+  // x[r] = bf16(sum_s pre[r, s] h[r, s])
+  void (*mhc_collapse)(ThreadPool&, const bf16* h, const float* pre, int64_t rows, int streams,
+                       int64_t hidden, bf16* x);
+  // h[r, t] = bf16(post[r, t] y[r] + sum_s comb[r, s, t] h[r, s]), in place.
+  void (*mhc_expand)(ThreadPool&, const bf16* y, const float* post, const float* comb, int64_t rows,
+                     int streams, int64_t hidden, bf16* h);
+  // tap[r] = bf16(mean over the streams); rows of `tap` are tap_stride apart.
+  void (*stream_mean)(ThreadPool&, const bf16* h, int64_t rows, int streams, int64_t hidden,
+                      bf16* tap, int64_t tap_stride);
+
+  void (*attention)(ThreadPool&, const AttentionArgs&);
+
+  // Ratio-2 pooling (spec 2.5.4): k, g [2 * groups, dim] fp32 -> out [groups, dim] bf16.
+  void (*pool_pairs)(ThreadPool&, const float* k, const float* g, int64_t groups, int64_t dim,
+                     bf16* out);
+  // w[i] = bf16(w[i] * factor)
+  void (*scale_bf16)(ThreadPool&, bf16* w, int64_t count, float factor);
+  void (*index_scores)(ThreadPool&, const IndexScoreArgs&);
+  void (*candidates)(ThreadPool&, const CandidateArgs&);
+  void (*select)(ThreadPool&, const SelectArgs&);
+
+  void (*gate)(ThreadPool&, const GateArgs&);
+  // u = bf16(weight * silu(min(a, limit)) * clamp(b, +-limit)); weight null means 1.
+  void (*swiglu)(ThreadPool&, const bf16* a, const bf16* b, const float* weight, int64_t rows,
+                 int64_t cols, float limit, bf16* u);
+  // acc[rows[i]] += y[i] in fp32, i ascending; rows are distinct. acc [.., cols].
+  void (*scatter_add)(ThreadPool&, const bf16* y, const int32_t* rows, int64_t count, int64_t cols,
+                      float* acc);
+  // out = bf16(acc + y)
+  void (*add_round)(ThreadPool&, const float* acc, const bf16* y, int64_t count, bf16* out);
+
+  void (*engram_gather)(ThreadPool&, const EngramGatherArgs&);
+  void (*engram_mix)(ThreadPool&, const EngramMixArgs&);
+};
+
+}  // namespace deepinfer::kernels

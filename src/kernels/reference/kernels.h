@@ -1,0 +1,53 @@
+// Declarations of the reference kernels; contracts stand in kernel_table.h.
+#pragma once
+
+#include "kernels/kernel_table.h"
+
+namespace deepinfer::kernels::reference {
+
+void QuantizeQ8(ThreadPool& pool, const RowsView& x, const Q8Rows& out);
+void RoundQ4u(ThreadPool& pool, bf16* x, int64_t rows, int64_t cols);
+void PackWindow(ThreadPool& pool, const bf16* x, int64_t rows, int64_t dim, uint8_t* const* out);
+void PackKv(ThreadPool& pool, const bf16* x, int64_t rows, int64_t dim, uint8_t* const* out);
+void PackIndexKey(ThreadPool& pool, const bf16* x, int64_t rows, int64_t dim, uint8_t* const* out);
+
+void GemmQ8Fp8(ThreadPool& pool, const Q8Rows& x, const Fp8Matrix& w, bf16* y, int64_t y_stride);
+void GemmQ8Fp4(ThreadPool& pool, const Q8Rows& x, const Fp4Matrix& w, bf16* y, int64_t y_stride);
+void GemmBf16Fp8(ThreadPool& pool, const RowsView& x, const Fp8Matrix& w, bf16* y,
+                 int64_t y_stride);
+void GemmBf16(ThreadPool& pool, const RowsView& x, const Bf16Matrix& w, bf16* y, int64_t y_stride);
+void GemmBf16F32(ThreadPool& pool, const RowsView& x, const Bf16Matrix& w, float* y,
+                 int64_t y_stride);
+
+void RmsNorm(ThreadPool& pool, const RowsView& x, const bf16* weight, float eps, bf16* y);
+void Rope(ThreadPool& pool, bf16* x, int64_t rows, int64_t heads, int64_t dim, int64_t rope_dim,
+          const float* cos, const float* sin, bool inverse);
+
+void MhcMixes(ThreadPool& pool, const MhcArgs& args);
+void MhcCollapse(ThreadPool& pool, const bf16* h, const float* pre, int64_t rows, int streams,
+                 int64_t hidden, bf16* x);
+void MhcExpand(ThreadPool& pool, const bf16* y, const float* post, const float* comb, int64_t rows,
+               int streams, int64_t hidden, bf16* h);
+void StreamMean(ThreadPool& pool, const bf16* h, int64_t rows, int streams, int64_t hidden,
+                bf16* tap, int64_t tap_stride);
+
+void Attention(ThreadPool& pool, const AttentionArgs& args);
+
+void PoolPairs(ThreadPool& pool, const float* k, const float* g, int64_t groups, int64_t dim,
+               bf16* out);
+void ScaleBf16(ThreadPool& pool, bf16* w, int64_t count, float factor);
+void IndexScores(ThreadPool& pool, const IndexScoreArgs& args);
+void Candidates(ThreadPool& pool, const CandidateArgs& args);
+void Select(ThreadPool& pool, const SelectArgs& args);
+
+void Gate(ThreadPool& pool, const GateArgs& args);
+void SwiGlu(ThreadPool& pool, const bf16* a, const bf16* b, const float* weight, int64_t rows,
+            int64_t cols, float limit, bf16* u);
+void ScatterAdd(ThreadPool& pool, const bf16* y, const int32_t* rows, int64_t count, int64_t cols,
+                float* acc);
+void AddRound(ThreadPool& pool, const float* acc, const bf16* y, int64_t count, bf16* out);
+
+void EngramGather(ThreadPool& pool, const EngramGatherArgs& args);
+void EngramMix(ThreadPool& pool, const EngramMixArgs& args);
+
+}  // namespace deepinfer::kernels::reference

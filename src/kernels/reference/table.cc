@@ -1,0 +1,41 @@
+#include "kernels/reference/kernels.h"
+#include "kernels/reference/reference.h"
+
+namespace deepinfer::kernels::reference {
+
+const KernelTable& Table() {
+  static const KernelTable table = {
+      .name = "reference",
+      .quantize_q8 = QuantizeQ8,
+      .round_q4u = RoundQ4u,
+      .pack_window = PackWindow,
+      .pack_kv = PackKv,
+      .pack_index_key = PackIndexKey,
+      .gemm_q8_fp8 = GemmQ8Fp8,
+      .gemm_q8_fp4 = GemmQ8Fp4,
+      .gemm_bf16_fp8 = GemmBf16Fp8,
+      .gemm_bf16 = GemmBf16,
+      .gemm_bf16_f32 = GemmBf16F32,
+      .rms_norm = RmsNorm,
+      .rope = Rope,
+      .mhc_mixes = MhcMixes,
+      .mhc_collapse = MhcCollapse,
+      .mhc_expand = MhcExpand,
+      .stream_mean = StreamMean,
+      .attention = Attention,
+      .pool_pairs = PoolPairs,
+      .scale_bf16 = ScaleBf16,
+      .index_scores = IndexScores,
+      .candidates = Candidates,
+      .select = Select,
+      .gate = Gate,
+      .swiglu = SwiGlu,
+      .scatter_add = ScatterAdd,
+      .add_round = AddRound,
+      .engram_gather = EngramGather,
+      .engram_mix = EngramMix,
+  };
+  return table;
+}
+
+}  // namespace deepinfer::kernels::reference

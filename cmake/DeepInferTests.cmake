@@ -1,3 +1,6 @@
+add_library(deepinfer_test_main STATIC ${CMAKE_SOURCE_DIR}/tests/support/main.cc)
+target_link_libraries(deepinfer_test_main PUBLIC GTest::gmock PRIVATE deepinfer_flags)
+
 # deepinfer_test(unit/base DEPS ...): one gtest program from tests/unit/base/*_test.cc
 # (helpers beside them may be any other .cc), whose tests carry the ctest label unit/base. A folder
 # without sources adds nothing.
@@ -10,7 +13,7 @@ function(deepinfer_test folder)
   string(REPLACE "/" "_" name ${folder})
   add_executable(test_${name} ${sources})
   deepinfer_resolve(deps ${ARG_DEPS})
-  target_link_libraries(test_${name} PRIVATE deepinfer_flags ${deps} GTest::gmock GTest::gtest_main)
+  target_link_libraries(test_${name} PRIVATE deepinfer_flags ${deps} deepinfer_test_main)
   target_include_directories(test_${name} PRIVATE ${CMAKE_SOURCE_DIR})
   target_compile_definitions(test_${name} PRIVATE DEEPINFER_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
   gtest_discover_tests(test_${name} DISCOVERY_MODE PRE_TEST

@@ -28,12 +28,23 @@ class Descriptor {
   int fd_;
 };
 
+ErrorCode CodeOf(int system_error) {
+  switch (system_error) {
+    case ENOENT:
+    case ENOTDIR:
+      return ErrorCode::kNotFound;
+    case ENOSPC:
+    case EDQUOT:
+    case EFBIG:
+      return ErrorCode::kResourceExhausted;
+    default:
+      return ErrorCode::kIo;
+  }
+}
+
 tl::unexpected<Error> SystemError(std::string_view what, const std::filesystem::path& path) {
   const int error = errno;
-  const ErrorCode code = error == ENOENT || error == ENOTDIR  ? ErrorCode::kNotFound
-                         : error == ENOSPC || error == EDQUOT ? ErrorCode::kResourceExhausted
-                                                              : ErrorCode::kIo;
-  return MakeError(code, "cannot {} {}: {}", what, path.string(), std::strerror(error));
+  return MakeError(CodeOf(error), "cannot {} {}: {}", what, path.string(), std::strerror(error));
 }
 
 // Opens a regular file for reading and gives its size.
@@ -113,7 +124,7 @@ Result<std::string> ReadFile(const std::filesystem::path& path, size_t max_bytes
 
 Status WriteFileAtomically(const std::filesystem::path& path, std::string_view contents) {
   std::string temporary = path.string() + ".XXXXXX";
-  const Descriptor file(::mkstemp(temporary.data()));
+  const Descriptor file(::mkostemp(temporary.data(), O_CLOEXEC));
   if (file.get() < 0) return SystemError("create", temporary);
   const auto fail = [&](std::string_view what) {
     auto error = SystemError(what, path);

@@ -7,13 +7,13 @@
 
 namespace deepinfer {
 
-// e^x with a relative error below 1.5 ulp for x in [-87, 88]. Below -87.3 it returns 0, above 88.7
-// infinity; NaN gives NaN.
+// e^x within 1 ulp for x in [-87.3, 88.7]. Below -87.3 it returns 0 (the results would be
+// subnormal); where e^x exceeds the largest float, infinity. NaN gives NaN.
 inline float Exp(float x) {
   // Cody-Waite: x = n ln2 + r, |r| <= ln2/2, with ln2 in two parts.
   const float bounded = x < -104.0f ? -104.0f : x > 89.0f ? 89.0f : x;
-  const float shifted =
-      bounded * 1.44269504088896341f + 12582912.0f;  // 1.5 * 2^23 rounds to nearest
+  // Adding 1.5 * 2^23 rounds to the nearest integer and leaves it in the low bits.
+  const float shifted = bounded * 1.44269504088896341f + 12582912.0f;
   const float n = shifted - 12582912.0f;
   const float r = (bounded - n * 0.693359375f) - n * -2.12194440e-4f;
   float p = 1.9875691500e-4f;

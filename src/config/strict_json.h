@@ -16,7 +16,7 @@ constexpr int kMaxJsonDepth = 64;
 // Callers include <nlohmann/json.hpp> themselves.
 Result<nlohmann::json> ParseStrictJson(std::string_view text, std::string_view what);
 
-// The value as one line of at most about 80 characters, for error messages.
+// The value as one line of printable ASCII, cut at about 80 characters: for error messages.
 std::string ShownJson(const nlohmann::json& value);
 
 }  // namespace deepinfer

@@ -51,7 +51,9 @@ Status CheckFolder(const fs::path& dir) {
 // Shards lie beside the index; anything else could reach outside the checkpoint.
 bool IsPlainFileName(const std::string& name) {
   return !name.empty() && name != "." && name != ".." &&
-         name.find_first_of(std::string_view("/\\\0", 3)) == std::string::npos;
+         std::none_of(name.begin(), name.end(), [](unsigned char c) {
+           return c == '/' || c == '\\' || c < 0x20 || c == 0x7f;
+         });
 }
 
 Result<WeightMap> ReadIndex(const fs::path& path) {
@@ -69,7 +71,7 @@ Result<WeightMap> ReadIndex(const fs::path& path) {
       return MakeError(ErrorCode::kDataLoss,
                        "{}: weight_map puts {} into {}; it must be the name of a file beside the "
                        "index",
-                       path.string(), tensor, ShownJson(shard));
+                       path.string(), ShownJson(json(tensor)), ShownJson(shard));
     }
     shards.emplace(tensor, shard.get<std::string>());
   }
@@ -108,8 +110,8 @@ Status CheckIndexAgrees(const WeightMap& index, std::span<const StoredTensor> te
           fmt::format("{} is in {} but not in the index", tensor->name, tensor->shard));
       ++tensor;
     } else if (tensor == tensors.end() || entry->first < tensor->name) {
-      problems.push_back(
-          fmt::format("the index puts {} into {}, which lacks it", entry->first, entry->second));
+      problems.push_back(fmt::format("the index puts {} into {}, which lacks it",
+                                     ShownJson(json(entry->first)), entry->second));
       ++entry;
     } else {
       if (entry->second != tensor->shard) {

@@ -20,6 +20,12 @@ constexpr size_t kMaxRank = 8;
 
 static_assert(std::endian::native == std::endian::little, "tensors are used as they are stored");
 
+// Names stand in error messages and tables.
+bool IsPrintableName(std::string_view name) {
+  return !name.empty() && std::all_of(name.begin(), name.end(),
+                                      [](unsigned char c) { return c > 0x20 && c < 0x7f; });
+}
+
 std::optional<uint64_t> ToUnsigned(const json& value) {
   if (!value.is_number_unsigned()) return std::nullopt;
   return value.get<uint64_t>();
@@ -160,6 +166,11 @@ Result<std::vector<SafetensorsEntry>> ParseSafetensors(std::span<const std::byte
   entries.reserve(header.size());
   for (const auto& [name, value] : header.items()) {
     if (name == "__metadata__") continue;
+    if (!IsPrintableName(name)) {
+      return MakeError(ErrorCode::kDataLoss,
+                       "{}: {} is no tensor name; names are printable ASCII without spaces", what,
+                       ShownJson(json(name)));
+    }
     DI_ASSIGN_OR_RETURN(entries.emplace_back(),
                         EntryParser(what, name, value).Parse(data_begin, file.size() - data_begin));
   }

@@ -1,0 +1,77 @@
+#include "base/thread_pool.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <numeric>
+#include <vector>
+
+namespace deepinfer {
+namespace {
+
+TEST(ThreadPool, NonPositiveThreadCountsMeanOneThread) {
+  EXPECT_EQ(ThreadPool(-3).size(), 1);
+  EXPECT_EQ(ThreadPool(0).size(), 1);
+  EXPECT_EQ(ThreadPool(1).size(), 1);
+  EXPECT_EQ(ThreadPool(5).size(), 5);
+}
+
+TEST(ThreadPool, EveryIndexIsVisitedExactlyOnceForAnySizeAndGrain) {
+  for (int threads : {1, 2, 3, 5}) {
+    ThreadPool pool(threads);
+    for (int64_t count : {0, 1, 2, 7, 64, 65, 1000}) {
+      for (int64_t grain : {1, 3, 64, 5000}) {
+        std::vector<int> visits(count, 0);
+        pool.ParallelFor(count, grain, [&](int64_t begin, int64_t end, int worker) {
+          EXPECT_LT(begin, end);
+          EXPECT_EQ(begin % grain, 0);
+          EXPECT_GE(worker, 0);
+          EXPECT_LT(worker, threads);
+          for (int64_t i = begin; i < end; ++i) ++visits[i];
+        });
+        EXPECT_EQ(visits, std::vector<int>(count, 1)) << threads << " " << count << " " << grain;
+      }
+    }
+  }
+}
+
+TEST(ThreadPool, EachWorkerIsCalledAtMostOnceSoScratchBuffersCanBePerWorker) {
+  ThreadPool pool(4);
+  for (int round = 0; round < 100; ++round) {
+    std::vector<std::atomic<int>> calls(4);
+    pool.ParallelFor(1000, 1, [&](int64_t, int64_t, int worker) { ++calls[worker]; });
+    for (const auto& count : calls) EXPECT_LE(count.load(), 1);
+  }
+}
+
+TEST(ThreadPool, WritesOfWorkersAreVisibleAfterTheCall) {
+  ThreadPool pool(3);
+  std::vector<int64_t> values(300);
+  int64_t total = 0;
+  for (int round = 0; round < 500; ++round) {
+    pool.ParallelFor(300, 1, [&](int64_t begin, int64_t end, int) {
+      for (int64_t i = begin; i < end; ++i) values[i] += i;
+    });
+    total = std::accumulate(values.begin(), values.end(), int64_t{0});
+    ASSERT_EQ(total, int64_t{300} * 299 / 2 * (round + 1));
+  }
+}
+
+TEST(ThreadPool, ParkedWorkersWakeUp) {
+  ThreadPool pool(3);
+  for (int round = 0; round < 3; ++round) {
+    // Longer than any worker spins before it sleeps.
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    std::atomic<int64_t> sum{0};
+    pool.ParallelFor(99, 1, [&](int64_t begin, int64_t end, int) { sum += end - begin; });
+    EXPECT_EQ(sum.load(), 99);
+  }
+}
+
+TEST(ThreadPool, DestructionWithoutAnyWorkDoesNotHang) {
+  for (int i = 0; i < 50; ++i) ThreadPool pool(4);
+}
+
+}  // namespace
+}  // namespace deepinfer

@@ -122,9 +122,10 @@ constexpr OptionSpec Choice(std::string_view name, std::string_view environment,
 }
 
 constexpr OptionSpec kTable[] = {
-    Text<&Options::model>("model", "DEEPINFER_HF_MODEL_DIR", "DIR",
-                          "Checkpoint folder; without one the Hugging Face cache is searched, then "
-                          "models/nano is taken."),
+    Text<&Options::model>(
+        "model", "DEEPINFER_HF_MODEL_DIR", "DIR",
+        "Checkpoint folder, or ORG/NAME in the Hugging Face cache; without one that "
+        "cache is searched for the release, then models/nano is taken."),
     Integer<&Options::threads>("threads", "DEEPINFER_THREADS", 0, 1024,
                                "Worker threads; 0 takes one for each core. Results do not depend "
                                "on it."),
@@ -172,6 +173,9 @@ constexpr OtherVariable kOtherVariables[] = {
      "Read by `build.sh`: the back end to build. This version has `cpu` alone."},
     {"DEEPINFER_REQUIRE_GOLDENS",
      "Read by the tests: with 1, golden data that is missing fails a test instead of skipping it."},
+    {"DEEPINFER_V3_TOKENIZER",
+     "Read by tests and benchmarks: path of DeepSeek-V3's `tokenizer.json`, where "
+     "`tools/fetch_v3_tokenizer.sh` has not put one under `build/`."},
 };
 
 std::string DefaultText(const OptionSpec& spec) {

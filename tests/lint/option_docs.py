@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""docs/options.md is what the option table generates, and the program reads every option.
+"""docs/options.md is what the option table generates; the program reads every option, and no
+variable that is not documented.
 
 Usage: option_docs.py OPTION_DOCS_PROGRAM
 """
@@ -12,6 +13,7 @@ import sys
 import common
 
 DOCUMENT = "docs/options.md"
+VARIABLE = re.compile(r'"(DEEPINFER_[A-Z0-9_]*[A-Z0-9])"')
 OPTION_ROW = re.compile(r"^\| `--([a-z-]+) ", re.MULTILINE)
 
 
@@ -38,15 +40,22 @@ def check_reads(generated, sources):
     return problems
 
 
+def check_variables(generated, sources):
+    """Variables that sources name in a string but the generated document does not."""
+    return sorted(f"{path}: {name} is not in {DOCUMENT}" for path, text in sources.items()
+                  for name in set(VARIABLE.findall(text)) if f"`{name}`" not in generated)
+
+
 if __name__ == "__main__":
     document = subprocess.run([sys.argv[1]], capture_output=True, text=True, check=True).stdout
     on_disk = ""
     if os.path.isfile(os.path.join(common.ROOT, DOCUMENT)):
         on_disk = common.read(DOCUMENT)
     code = {path: common.read(path) for path in common.source_files()
-            if path.startswith("src/") and path.endswith((".h", ".cc"))}
+            if path.startswith(("src/", "bench/")) and path.endswith((".h", ".cc"))}
     names = OPTION_ROW.findall(document)
     found = check_document(document, on_disk) + check_reads(document, code)
+    found += check_variables(document, code)
     if not names:
         found.append("the program printed no option")
     common.finish("option_docs", found, f"{len(names)} options")

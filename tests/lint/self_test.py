@@ -148,6 +148,11 @@ class Others(Tree):
         self.assertEqual(option_docs.check_reads(document, sources),
                          ["option top-k: nothing in src/ reads Options::top_k"])
 
+    def test_a_variable_that_is_not_documented_fails(self):
+        sources = {"src/a.cc": 'getenv("DEEPINFER_A"); getenv("DEEPINFER_B"); "DEEPINFER_";'}
+        self.assertEqual(option_docs.check_variables("| `DEEPINFER_A` |", sources),
+                         ["src/a.cc: DEEPINFER_B is not in docs/options.md"])
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -10,7 +10,8 @@ namespace deepinfer {
 namespace {
 
 // Pieces up to this many bytes are merged by scanning all pairs for the smallest rank: quadratic,
-// but in a few cache lines and without a heap. Nearly all words are shorter.
+// but in a few cache lines and without a heap. Nearly all words are shorter. At most 64, the bits
+// of a word.
 constexpr size_t kShortPieceBytes = 48;
 
 constexpr uint64_t PairOf(int32_t left, int32_t right) {
@@ -25,6 +26,17 @@ constexpr uint64_t CandidateOf(int32_t rank, size_t position) {
 }
 
 }  // namespace
+
+inline size_t BytePairEncoder::FindSlot(uint64_t pair) const {
+  const size_t mask = slots_.size() - 1;
+  size_t i = (pair * 0x9e3779b97f4a7c15u >> 32) & mask;
+  while (slots_[i].pair != pair && slots_[i].pair != kFreeSlot) i = (i + 1) & mask;
+  return i;
+}
+
+inline BytePairEncoder::Merge BytePairEncoder::FindMerge(int32_t left, int32_t right) const {
+  return slots_[FindSlot(PairOf(left, right))].merge;
+}
 
 BytePairEncoder::BytePairEncoder(const std::array<int32_t, 256>& byte_tokens,
                                  std::span<const MergeRule> rules)
@@ -42,18 +54,8 @@ BytePairEncoder::BytePairEncoder(const std::array<int32_t, 256>& byte_tokens,
   }
 }
 
-size_t BytePairEncoder::FindSlot(uint64_t pair) const {
-  const size_t mask = slots_.size() - 1;
-  size_t i = (pair * 0x9e3779b97f4a7c15u >> 32) & mask;
-  while (slots_[i].pair != pair && slots_[i].pair != kFreeSlot) i = (i + 1) & mask;
-  return i;
-}
-
-BytePairEncoder::Merge BytePairEncoder::FindMerge(int32_t left, int32_t right) const {
-  return slots_[FindSlot(PairOf(left, right))].merge;
-}
-
 void BytePairEncoder::Encode(std::string_view piece, std::vector<int32_t>& ids) const {
+  if (piece.empty()) return;
   if (piece.size() <= kShortPieceBytes) {
     EncodeShort(piece, ids);
   } else {
@@ -62,31 +64,42 @@ void BytePairEncoder::Encode(std::string_view piece, std::vector<int32_t>& ids) 
 }
 
 void BytePairEncoder::EncodeShort(std::string_view piece, std::vector<int32_t>& ids) const {
-  // merges[i] belongs to the pair (tokens[i], tokens[i + 1]).
+  // A token stands where its first byte does. candidates[i] is (rank, i) of the merge of the token
+  // at i with the next one, so the smallest candidate is the next merge.
+  constexpr uint32_t kNoCandidate = ~uint32_t{0};
   int32_t tokens[kShortPieceBytes];
-  int32_t ranks[kShortPieceBytes];
   int32_t merged[kShortPieceBytes];
-  size_t count = piece.size();
-  for (size_t i = 0; i < count; ++i) tokens[i] = byte_tokens_[static_cast<uint8_t>(piece[i])];
+  uint32_t candidates[kShortPieceBytes];
+  const size_t size = piece.size();
+  uint64_t begins = ~uint64_t{0} >> (64 - size);  // where tokens stand
   const auto set_merge = [&](size_t i, Merge merge) {
-    ranks[i] = merge.rank;
     merged[i] = merge.merged;
+    candidates[i] =
+        merge.rank == kNoMerge ? kNoCandidate : static_cast<uint32_t>(merge.rank) << 8 | i;
   };
-  for (size_t i = 0; i + 1 < count; ++i) set_merge(i, FindByteMerge(piece[i], piece[i + 1]));
-  while (count > 1) {
-    const size_t best = static_cast<size_t>(std::min_element(ranks, ranks + count - 1) - ranks);
-    if (ranks[best] == kNoMerge) break;
-    tokens[best] = merged[best];
-    --count;
-    std::copy(tokens + best + 2, tokens + count + 1, tokens + best + 1);
-    if (best + 1 < count) {
-      std::copy(ranks + best + 2, ranks + count, ranks + best + 1);
-      std::copy(merged + best + 2, merged + count, merged + best + 1);
-      set_merge(best, FindMerge(tokens[best], tokens[best + 1]));
+  for (size_t i = 0; i < size; ++i) tokens[i] = byte_tokens_[static_cast<uint8_t>(piece[i])];
+  for (size_t i = 0; i + 1 < size; ++i) set_merge(i, FindByteMerge(piece[i], piece[i + 1]));
+  candidates[size - 1] = kNoCandidate;
+  while (true) {
+    uint32_t best = kNoCandidate;
+    for (size_t i = 0; i < size; ++i) best = std::min(best, candidates[i]);
+    if (best == kNoCandidate) break;
+    const size_t left = best & 0xff;
+    const uint64_t after_left = begins & (~uint64_t{1} << left);
+    const uint64_t right_bit = after_left & -after_left;
+    const size_t right = static_cast<size_t>(std::countr_zero(right_bit));
+    tokens[left] = merged[left];
+    begins ^= right_bit;
+    candidates[left] = candidates[right] = kNoCandidate;
+    if (const uint64_t after = after_left ^ right_bit; after != 0) {
+      set_merge(left, FindMerge(tokens[left], tokens[std::countr_zero(after)]));
     }
-    if (best > 0) set_merge(best - 1, FindMerge(tokens[best - 1], tokens[best]));
+    if (const uint64_t before = begins & ((uint64_t{1} << left) - 1); before != 0) {
+      const auto previous = static_cast<size_t>(63 - std::countl_zero(before));
+      set_merge(previous, FindMerge(tokens[previous], tokens[left]));
+    }
   }
-  ids.insert(ids.end(), tokens, tokens + count);
+  for (; begins != 0; begins &= begins - 1) ids.push_back(tokens[std::countr_zero(begins)]);
 }
 
 void BytePairEncoder::EncodeLong(std::string_view piece, std::vector<int32_t>& ids) const {

@@ -121,12 +121,28 @@ size_t MatchWords(std::string_view text, size_t pos) {
   return pos;
 }
 
-template <size_t (*Match)(std::string_view, size_t)>
-size_t MatchOrGapEnd(std::string_view text, size_t begin) {
-  const size_t end = Match(text, begin);
-  if (end != begin) return end;
-  size_t pos = CharAt(text, begin).end;
-  while (pos < text.size() && Match(text, pos) == pos) pos = CharAt(text, pos).end;
+// Every find function returns where the first match at or after text[pos] begins, or the end.
+
+size_t FindNumber(std::string_view text, size_t pos) {
+  while (pos < text.size()) {
+    const Char c = CharAt(text, pos);
+    if (c.char_class == CharClass::kNumber) break;
+    pos = c.end;
+  }
+  return pos;
+}
+
+size_t FindCjk(std::string_view text, size_t pos) {
+  for (; pos < text.size(); ++pos) {
+    // Matching characters have a lead byte from 0xe3 to 0xe9, and no other byte is like that.
+    const auto byte = static_cast<uint8_t>(text[pos]);
+    if (byte >= 0xe3 && byte <= 0xe9 && MatchCjk(text, pos) != pos) break;
+  }
+  return pos;
+}
+
+size_t FindWord(std::string_view text, size_t pos) {
+  while (pos < text.size() && MatchWords(text, pos) == pos) pos = CharAt(text, pos).end;
   return pos;
 }
 
@@ -151,13 +167,17 @@ std::optional<SplitRule> RecogniseSplitRegex(std::string_view regex) {
 }
 
 size_t PieceEnd(SplitRule rule, std::string_view text, size_t begin) {
+  size_t end = begin;
   switch (rule) {
     case SplitRule::kNumbers:
-      return MatchOrGapEnd<MatchNumbers>(text, begin);
+      end = MatchNumbers(text, begin);
+      return end != begin ? end : FindNumber(text, begin);
     case SplitRule::kCjk:
-      return MatchOrGapEnd<MatchCjk>(text, begin);
+      end = MatchCjk(text, begin);
+      return end != begin ? end : FindCjk(text, begin);
     case SplitRule::kWords:
-      return MatchOrGapEnd<MatchWords>(text, begin);
+      end = MatchWords(text, begin);
+      return end != begin ? end : FindWord(text, CharAt(text, begin).end);
   }
   return text.size();
 }

@@ -80,7 +80,7 @@ class KeyNormalizer {
 }  // namespace
 
 Result<std::vector<int32_t>> BuildEngramTokenMap(const Tokenizer& tokenizer, int64_t vocab_size,
-                                                 int64_t expected_compressed) {
+                                                 std::optional<int64_t> expected_compressed) {
   if (vocab_size < tokenizer.vocab_size()) {
     return MakeError(ErrorCode::kInvalidArgument,
                      "the tokenizer has ids up to {}, the model's vocabulary only {}",
@@ -104,11 +104,11 @@ Result<std::vector<int32_t>> BuildEngramTokenMap(const Tokenizer& tokenizer, int
     const std::string_view key = normalizer.Normalize(bytes);
     compressed = keys.Insert(key.empty() ? bytes : key).index;
   }
-  if (keys.size() != expected_compressed) {
+  if (expected_compressed && keys.size() != *expected_compressed) {
     return MakeError(ErrorCode::kInvalidArgument,
                      "the tokenizer gives {} compressed Engram ids, the configuration says {} "
                      "(engram_compressed_vocab_size)",
-                     keys.size(), expected_compressed);
+                     keys.size(), *expected_compressed);
   }
   return map;
 }

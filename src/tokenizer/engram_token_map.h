@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "base/result.h"
@@ -18,7 +19,8 @@ namespace deepinfer {
 //
 // Errors: a token id at or above vocab_size; a number of compressed ids other than
 // expected_compressed, which is what tells a tokenizer that does not belong to the checkpoint.
+// Without expected_compressed any number is accepted, for checkpoints that are being made.
 Result<std::vector<int32_t>> BuildEngramTokenMap(const Tokenizer& tokenizer, int64_t vocab_size,
-                                                 int64_t expected_compressed);
+                                                 std::optional<int64_t> expected_compressed);
 
 }  // namespace deepinfer

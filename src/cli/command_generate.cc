@@ -1,0 +1,178 @@
+// deepinfer generate: one prompt to streamed text, or JSON lines in and out.
+#include <iostream>
+
+#include "base/file.h"
+#include "cli/command.h"
+#include "cli/output.h"
+#include "cli/session.h"
+#include "cli/stream_printer.h"
+#include "engine/completion.h"
+#include "engine/text.h"
+
+namespace deepinfer::cli {
+namespace {
+
+// Hands out the lines of a file, or of standard input as they arrive.
+class LineReader {
+ public:
+  static Result<LineReader> Open(const std::string& name) {
+    LineReader reader;
+    if (name == "-") return reader;
+    DI_ASSIGN_OR_RETURN(reader.text_, ReadFile(name));
+    reader.from_file_ = true;
+    return reader;
+  }
+  bool Next(std::string& line) {
+    if (!from_file_) return static_cast<bool>(std::getline(std::cin, line));
+    if (position_ >= text_.size()) return false;
+    const size_t end = std::min(text_.find('\n', position_), text_.size());
+    line.assign(text_, position_, end - position_);
+    position_ = end + 1;
+    return true;
+  }
+
+ private:
+  std::string text_;
+  size_t position_ = 0;
+  bool from_file_ = false;
+};
+
+class GenerateCommand final : public Command {
+ public:
+  std::string name() const override { return "generate"; }
+  std::string summary() const override { return "Generates text from a prompt."; }
+  std::string examples() const override {
+    return "  deepinfer generate \"What is 17 + 25?\"\n"
+           "  deepinfer generate --thinking --effort low \"What is 17 + 25?\"\n"
+           "  deepinfer generate --raw --temperature 0.8 --seed 7 \"It was a dark night\"\n"
+           "  cat question.txt | deepinfer generate -\n"
+           "  deepinfer generate --jsonl requests.jsonl > answers.jsonl\n";
+  }
+
+  void Declare(FlagSet& flags) override {
+    flags.Positional("PROMPT", prompt_, "The prompt; - reads standard input.");
+    flags.Text("prompt-file", prompt_file_, "FILE", "Takes the prompt from a file.");
+    flags.Text("jsonl", jsonl_, "FILE",
+               "Reads one request a line (- is standard input) and writes one response a line: "
+               "{\"prompt\" or \"messages\", \"id\", \"tools\", \"response_format\", \"mode\", "
+               "\"max_tokens\", sampling ...}.");
+    chat_.Declare(flags);
+    flags.Switch("raw", raw_, "Continues the prompt as plain text, without chat encoding.");
+    flags.Switch("stats", stats_, "Prints speed and memory on standard error.");
+    flags.FromTable({"model", "max-tokens", "temperature", "top-p", "top-k", "min-p", "seed",
+                     "threads", "prefill-mode", "prefill-keep-tokens", "prefill-chunk-tokens",
+                     "check-weights"});
+  }
+
+  Status Validate(const ResolvedOptions&) override {
+    const int sources =
+        int{prompt_.has_value()} + int{prompt_file_.has_value()} + int{jsonl_.has_value()};
+    if (sources != 1) {
+      return MakeError(ErrorCode::kInvalidArgument,
+                       "{}: give PROMPT (- for standard input), --prompt-file FILE or --jsonl FILE",
+                       sources == 0 ? "no prompt" : "more than one source of prompts");
+    }
+    if (raw_ && chat_.any()) {
+      return MakeError(ErrorCode::kInvalidArgument,
+                       "--raw goes without chat encoding: --system, --thinking, --effort and "
+                       "--tools have no place in it");
+    }
+    return chat_.Validate();
+  }
+
+  Result<int> Run(const ResolvedOptions& options) override {
+    DI_ASSIGN_OR_RETURN(RequestDefaults defaults, chat_.Defaults(options.values));
+    defaults.raw = raw_;
+    if (jsonl_) return RunLines(options, defaults);
+    DI_ASSIGN_OR_RETURN(const std::string text, ReadPrompt());
+    DI_ASSIGN_OR_RETURN(const Request request, RequestFromText(text, defaults));
+    DI_ASSIGN_OR_RETURN(const auto session, Session::Open(options));
+    return RunOne(*session, request);
+  }
+
+ private:
+  Result<std::string> ReadPrompt() const {
+    if (prompt_file_) return ReadFile(*prompt_file_);
+    if (*prompt_ == "-") return ReadStandardInput();
+    return *prompt_;
+  }
+
+  Result<int> RunOne(Session& session, const Request& request) {
+    StreamPrinter printer(StandardOutput());
+    const CompletionHooks hooks{.on_event = [&](const auto& event) { return printer.Print(event); },
+                                .prefill_progress = TerminalProgress()};
+    DI_ASSIGN_OR_RETURN(const Completion completion, Answer(session, request, hooks));
+    DI_RETURN_IF_ERROR(printer.Finish());
+    const FinishReason reason = completion.generation.reason;
+    if (reason == FinishReason::kLength) {
+      PrintNote(
+          fmt::format("note: the answer was cut off after --max-tokens {}", request.max_tokens));
+    } else if (reason == FinishReason::kContext) {
+      PrintNote("note: the answer was cut off because the context is full");
+    }
+    if (stats_) session.PrintStats();
+    if (completion.output.error) {
+      return MakeError(ErrorCode::kDataLoss, "the model's tool call cannot be used: {}",
+                       completion.output.error->message);
+    }
+    return kExitOk;
+  }
+
+  Result<int> RunLines(const ResolvedOptions& options, const RequestDefaults& defaults) {
+    DI_ASSIGN_OR_RETURN(LineReader reader, LineReader::Open(*jsonl_));
+    DI_ASSIGN_OR_RETURN(const auto session, Session::Open(options));
+    Output& output = StandardOutput();
+    std::string line;
+    int64_t number = 0;
+    int64_t failed = 0;
+    int64_t requests = 0;
+    while (reader.Next(line)) {
+      ++number;
+      if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
+      ++requests;
+      auto response = Respond(*session, line, defaults);
+      if (!response) {
+        ++failed;
+        response = ErrorJson(RequestId(line), number, response.error());
+      }
+      DI_RETURN_IF_ERROR(output.Write(*response + "\n"));
+      DI_RETURN_IF_ERROR(output.Flush());
+    }
+    if (stats_) session->PrintStats();
+    if (failed > 0) PrintNote(fmt::format("{} of {} requests failed", failed, requests));
+    return failed > 0 ? kExitFailure : kExitOk;
+  }
+
+  Result<std::string> Respond(Session& session, const std::string& line,
+                              const RequestDefaults& defaults) {
+    DI_ASSIGN_OR_RETURN(const Request request, ParseRequest(line, defaults));
+    DI_ASSIGN_OR_RETURN(const Completion completion,
+                        Answer(session, request, {.prefill_progress = TerminalProgress()}));
+    return ResponseJson(request, completion);
+  }
+
+  static Result<Completion> Answer(Session& session, const Request& request,
+                                   const CompletionHooks& hooks) {
+    const Runtime& runtime = session.runtime();
+    DI_ASSIGN_OR_RETURN(Prompt prompt,
+                        RequestPrompt(request, runtime.tokenizer(), runtime.config()));
+    DI_ASSIGN_OR_RETURN(Completion completion,
+                        Complete(session.generator(), runtime.tokenizer(), std::move(prompt),
+                                 request.sampling, request.max_tokens, hooks));
+    session.Count(completion.generation);
+    return completion;
+  }
+
+  std::optional<std::string> prompt_;
+  std::optional<std::string> prompt_file_;
+  std::optional<std::string> jsonl_;
+  ChatFlags chat_;
+  bool raw_ = false;
+  bool stats_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeGenerateCommand() { return std::make_unique<GenerateCommand>(); }
+
+}  // namespace deepinfer::cli

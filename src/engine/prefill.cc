@@ -1,0 +1,27 @@
+#include "engine/prefill.h"
+
+#include <algorithm>
+
+namespace deepinfer {
+
+Status ValidatePrefillPolicy(const PrefillPolicy& policy, const ModelConfig& config) {
+  if (policy.chunk_tokens < 1) {
+    return MakeError(ErrorCode::kInvalidArgument, "prefill-chunk-tokens {} is below 1",
+                     policy.chunk_tokens);
+  }
+  const int64_t smallest = config.sliding_window + kMinKeepBeyondWindow;
+  if (policy.mode == PrefillMode::kCompact && policy.keep_tokens < smallest) {
+    return MakeError(ErrorCode::kInvalidArgument,
+                     "prefill-keep-tokens {} is below {}: the answer's first tokens look back over "
+                     "the sliding window of {} tokens and {} more, which the replay must have run",
+                     policy.keep_tokens, smallest, config.sliding_window, kMinKeepBeyondWindow);
+  }
+  return {};
+}
+
+int64_t DecoderStart(const PrefillPolicy& policy, int64_t prompt_tokens) {
+  if (policy.mode == PrefillMode::kOff) return 0;
+  return std::max<int64_t>(0, prompt_tokens - policy.keep_tokens);
+}
+
+}  // namespace deepinfer

@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -18,17 +17,24 @@
 
 namespace deepinfer::model::v41 {
 
-struct ModelWeights;
+class EngramHash;
+class RopeTable;
 class Workspace;
+struct ModelWeights;
 
 // Sees and may replace intermediate tensors; for verification only. Called on the thread that
-// called Forward, between kernels. Names are those of the golden captures ("layers.2.attn_q").
+// called Forward, between kernels. Names are those of the golden captures ("layers.2.attn_q",
+// "mtp.0.qr", "logits").
 class ForwardProbe {
  public:
   virtual ~ForwardProbe() = default;
-  virtual void Record(std::string_view name, const TensorView& value) = 0;
-  // May overwrite `bytes` in place (same dtype and shape as Record would see) before they are used.
-  virtual void Override(std::string_view name, TensorView shape, std::byte* bytes) = 0;
+  // `bytes` is what `value` views: writing there changes what the forward goes on with.
+  virtual void OnTensor(std::string_view name, const TensorView& value, std::byte* bytes) = 0;
+  // Slots of the window part of every key list; empty ones only move the cut into softmax blocks.
+  // The release's prefill uses min(prompt length, window) of them, so comparing with its captures
+  // of prompts shorter than the window needs that number; everything else uses `window`, which
+  // does not depend on the prompt.
+  virtual int64_t WindowSlots(int64_t window) { return window; }
 };
 
 // One sequence's share of a forward: `tokens` follow the state's current length.
@@ -36,19 +42,20 @@ struct SequenceChunk {
   SequenceState* state = nullptr;
   std::span<const int32_t> tokens;
   // First absolute position that runs the decoder half. Rows before it only fill caches (bounded
-  // decoder replay); 0 runs every layer on every token. Must be the same in every chunk of one
-  // prompt, and at most the position of the last row that wants logits.
+  // decoder replay, spec section 5.2); 0 runs every layer on every token. Must be the same in
+  // every chunk of one prompt, and at most the position of the first row that wants logits.
   int64_t decoder_start = 0;
   // Logits are wanted for the last `logits_rows` tokens of the chunk (0: none).
   int64_t logits_rows = 0;
-  // Optional, one a token: 1 marks image-span tokens (dead for Engram, routed by bias_vl).
-  std::span<const uint8_t> is_image;
+  // Empty, or one a token: 1 marks image-span tokens (dead for Engram, routed by bias_vl).
+  std::span<const uint8_t> is_image = {};
 };
 
 // Threads and scratch memory of one caller. Reused over forwards; not thread-safe. Allocates only
 // while shapes grow.
 class ForwardContext {
  public:
+  // threads >= 1
   explicit ForwardContext(int threads);
   ~ForwardContext();
   ThreadPool& pool() { return pool_; }
@@ -64,38 +71,44 @@ class ForwardContext {
 
 // Draft of one block (spec model-v41 section 6).
 struct DraftResult {
-  std::vector<int32_t> tokens;     // block_size drafts for positions length+1 ...
-  std::vector<float> confidence;   // raw confidence head values, one a draft
-  std::vector<float> logits;       // [block_size, vocab] after the Markov correction
+  std::vector<int32_t> tokens;    // block_size drafts for positions length + 1 ...
+  std::vector<float> confidence;  // raw confidence head values, one a draft
+  std::vector<float> logits;      // [block_size, vocab] after the Markov correction
 };
 
 // Immutable after Create and safe to use from several threads, each with its own ForwardContext
-// and states. Views the source's bytes, which must outlive it.
+// and states. Views the source's bytes, which must outlive it, as must the kernel table.
 class Model {
  public:
   // `engram_token_map`: compressed id of every vocabulary id (tokenizer/engram_token_map.h).
-  // The source must have passed the tensor contract (loader/tensor_contract.h).
-  static Result<std::unique_ptr<Model>> Create(const ModelConfig& config, const TensorSource& source,
+  // Errors: missing or unfitting tensors, a token map or Engram tables that do not fit the
+  // configuration.
+  static Result<std::unique_ptr<Model>> Create(const ModelConfig& config,
+                                               const TensorSource& source,
                                                std::vector<int32_t> engram_token_map,
                                                const kernels::KernelTable& kernels);
   ~Model();
 
   const ModelConfig& config() const { return config_; }
-  std::unique_ptr<SequenceState> NewSequence() const;
+  const EngramHash& engram_hash() const { return *engram_hash_; }
+  // `with_draft` is needed for Draft and costs its rings' memory and their projection.
+  std::unique_ptr<SequenceState> NewSequence(bool with_draft = false) const;
 
-  // Runs the chunks as one batch. Row results do not depend on what else is in the batch, on how
-  // prompts are cut into chunks, or on the number of threads. `logits` receives [rows, vocab] fp32,
-  // rows in chunk order, where rows = the sum of logits_rows.
-  // Errors: token id outside the vocabulary, context longer than max_position_embeddings.
+  // Runs the chunks as one batch and advances their states. Row results do not depend on what else
+  // is in the batch, on how prompts are cut into chunks, or on the number of threads. `logits`
+  // receives [rows, vocab] fp32, rows in chunk order, where rows = the sum of logits_rows.
+  // Errors, which change nothing: an empty chunk, a token id outside the vocabulary, a context
+  // longer than max_position_embeddings, logits wanted of rows before decoder_start.
   Status Forward(ForwardContext& context, std::span<const SequenceChunk> chunks,
                  std::vector<float>& logits) const;
 
-  // Drafts a block after the sequence's last token, given `next`, the token just sampled for
-  // position length(). Greedy. Needs taps of the last min(length, window) positions, which every
-  // forward leaves in the state.
+  // Drafts a block greedily after the sequence's last token, given `next`, the token just sampled
+  // for position length(). Errors: a state without draft rings, an empty sequence, fewer decoder
+  // rows than a full window behind the last position, a token id outside the vocabulary.
   Status Draft(ForwardContext& context, SequenceState& state, int32_t next, DraftResult& out) const;
 
  private:
+  friend class BlockPass;
   friend class ForwardPass;
   friend class DraftPass;
   Model(const ModelConfig& config, const kernels::KernelTable& kernels);
@@ -103,6 +116,9 @@ class Model {
   ModelConfig config_;
   const kernels::KernelTable& kernels_;
   std::unique_ptr<ModelWeights> weights_;
+  std::unique_ptr<EngramHash> engram_hash_;
+  std::unique_ptr<RopeTable> window_rope_;      // ratio 0 and draft stages
+  std::unique_ptr<RopeTable> compressed_rope_;  // ratio > 0
 };
 
 }  // namespace deepinfer::model::v41

@@ -20,10 +20,10 @@ class EntryStore {
   explicit EntryStore(int64_t entry_bytes) : entry_bytes_(entry_bytes) {}
   int64_t size() const { return size_; }
   int64_t entry_bytes() const { return entry_bytes_; }
-  // Makes room for entries [0, size); new ones are uninitialised.
-  void Resize(int64_t size);
+  // Makes room for entries [0, size); new ones are uninitialised. size >= size().
+  void Grow(int64_t size);
   uint8_t* entry(int64_t i) {
-    return blocks_[i / kEntriesPerBlock].get() + (i % kEntriesPerBlock) * entry_bytes_;
+    return blocks_[i / kEntriesPerBlock].get() + i % kEntriesPerBlock * entry_bytes_;
   }
   // One pointer a block, for kernels: entry i is in block i / kEntriesPerBlock.
   const uint8_t* const* blocks() const { return pointers_.data(); }
@@ -36,9 +36,12 @@ class EntryStore {
   std::vector<const uint8_t*> pointers_;
 };
 
-// The last tokens' window KV of one layer: record of position p in slot p mod slots.
+// The last positions' window KV of one layer: the record of position p is in slot p mod slots.
 struct WindowRing {
-  int64_t slots = 0;
+  WindowRing(int64_t slots, int64_t entry_bytes)
+      : slots(slots), entry_bytes(entry_bytes), records(slots * entry_bytes) {}
+  int64_t slots;
+  int64_t entry_bytes;
   std::vector<uint8_t> records;
   // Positions below this were never written (bounded replay) and are not read.
   int64_t first_valid = 0;
@@ -46,38 +49,41 @@ struct WindowRing {
 
 // State of one KV source (a layer with a compressor).
 struct KvSourceState {
-  KvSourceState(int64_t kv_bytes, int64_t index_bytes) : kv(kv_bytes), index_keys(index_bytes) {}
+  KvSourceState(int64_t kv_bytes, int64_t index_bytes, int64_t tail_values)
+      : kv(kv_bytes), index_keys(index_bytes), tail(tail_values) {}
   EntryStore kv;
   EntryStore index_keys;
-  // Open ratio-2 group: fp32 key and gate of one token [2 * head_dim]; meaningful when the length
-  // is odd.
+  // The open ratio-2 group: fp32 key, then gate, of its one token [2 * head_dim]. Meaningful while
+  // the length is odd; empty for ratio 1.
   std::vector<float> tail;
 };
 
-// Not thread-safe; one forward at a time. Belongs to the Model that made it and must not outlive
-// it. After a Forward that returned an error the state is unusable.
+// Not thread-safe; one forward at a time. After a Forward that returned an error it is unchanged.
 class SequenceState {
  public:
-  explicit SequenceState(const ModelConfig& config);
+  // `with_draft` keeps the rings of the draft stages, which every forward then fills.
+  SequenceState(const ModelConfig& config, bool with_draft);
 
   // Tokens consumed so far = position of the next one.
   int64_t length() const { return length_; }
-  // Bytes held by all caches, as allocated.
-  size_t allocated_bytes() const;
+  bool with_draft() const { return !draft_rings_.empty(); }
+  // First position the draft rings hold; meaningful with_draft().
+  int64_t draft_first_valid() const { return draft_rings_.front().first_valid; }
+  // Bytes of the growing caches (global KV), and of what is fixed a sequence (windows, tails,
+  // draft rings), as allocated.
+  size_t global_kv_bytes() const;
+  size_t fixed_bytes() const;
 
  private:
-  friend class Model;
   friend class ForwardPass;
   friend class DraftPass;
 
   int64_t length_ = 0;
-  std::vector<KvSourceState> kv_sources;   // one a KV source, in layer order
-  std::vector<WindowRing> windows;         // one a layer
-  std::vector<int32_t> engram_history;     // last (max n-gram - 1) compressed ids, oldest first; -1 dead
-  std::vector<WindowRing> draft_rings;     // one a draft stage
-  std::vector<uint16_t> taps;              // bf16 taps of the positions the rings have not consumed
-  int64_t taps_first = 0;                  // position of the first of them
-  int64_t draft_length = 0;                // positions the draft rings hold
+  std::vector<KvSourceState> kv_sources_;  // in the order of config.kv_source_layers
+  std::vector<WindowRing> windows_;        // one a layer
+  std::vector<int32_t> engram_history_;    // compressed ids of the last (max n-gram - 1) tokens,
+                                           // oldest first; -1: dead or before the start
+  std::vector<WindowRing> draft_rings_;    // one a draft stage
 };
 
 }  // namespace deepinfer::model::v41

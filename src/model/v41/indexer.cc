@@ -1,0 +1,128 @@
+// Lightning indexer: scores of the compressed entries, candidate blocks, the selection list.
+// Source: spec model-v41 section 2.5.5.
+#include <algorithm>
+#include <cmath>
+
+#include "model/v41/forward_pass.h"
+
+namespace deepinfer::model::v41 {
+
+using kernels::CeilDiv;
+using kernels::EntryBlocks;
+using kernels::Q8Rows;
+
+namespace {
+// Scores held at a time: query rows are taken in groups so that the score matrix stays bounded at
+// any context length.
+constexpr int64_t kScoreBudget = int64_t{1} << 22;
+}  // namespace
+
+void ForwardPass::SelectEntries(int layer, const Q8Rows& latent, const bf16* attn_in) {
+  const BlockWeights& block = model_.weights_->layers[layer];
+  const int64_t heads = config_.index_heads, dim = config_.index_head_dim;
+  const int64_t hidden = config_.hidden_size, ratio = config_.roles[layer].ratio;
+  auto* q = workspace_.Get<bf16>(Slot::kIndexQuery, rows_ * heads * dim);
+  auto* weights = workspace_.Get<bf16>(Slot::kIndexWeights, rows_ * heads);
+  kernels_.gemm_q8_fp8(pool_, latent, block.indexer.wq_b, q, heads * dim);
+  kernels_.rope(pool_, q, rows_, heads, dim, config_.rope_dim, compressed_.cos, compressed_.sin,
+                false);
+  kernels_.round_q4u(pool_, q, rows_, heads * dim);
+  Observe(block.name, "index_q", DType::kBF16, {rows_, heads, dim}, q);
+  kernels_.gemm_bf16(pool_, {attn_in, rows_, hidden, hidden}, block.indexer.weights_proj, weights,
+                     heads);
+  const double factor = 1.0 / std::sqrt(static_cast<double>(dim) * static_cast<double>(heads));
+  kernels_.scale_bf16(pool_, weights, rows_ * heads, static_cast<float>(factor));
+  Observe(block.name, "index_weights", DType::kBF16, {rows_, heads}, weights);
+
+  auto* visible = workspace_.Get<int64_t>(Slot::kVisible, rows_);
+  int64_t most_visible = 0;
+  for (int64_t r = 0; r < rows_; ++r) {
+    visible[r] = (positions_[r] + 1) / ratio;
+    most_visible = std::max(most_visible, visible[r]);
+  }
+  selected_ = workspace_.Get<int32_t>(Slot::kSelected, rows_ * config_.index_topk);
+  selected_count_ = workspace_.Get<int64_t>(Slot::kSelectedCount, rows_);
+  if (config_.roles[layer].makes_candidates) {
+    candidate_stride_ = std::max<int64_t>(1, CeilDiv(most_visible, config_.candidate_block_size));
+    candidates_ = workspace_.Get<uint8_t>(Slot::kCandidates, rows_ * candidate_stride_);
+  }
+  for (const Segment& segment : segments_) SelectSegment(layer, segment, q, weights, visible);
+  ObserveSelection(block, most_visible);
+}
+
+void ForwardPass::SelectSegment(int layer, const Segment& segment, const bf16* q,
+                                const bf16* weights, const int64_t* visible) {
+  const LayerRole& role = config_.roles[layer];
+  const int64_t heads = config_.index_heads, width = heads * config_.index_head_dim;
+  KvSourceState& source = Source(segment, role.kv_source);
+  const EntryBlocks keys{source.index_keys.blocks(), EntryStore::kEntriesPerBlock,
+                         source.index_keys.entry_bytes()};
+  const int64_t stride = std::max<int64_t>(1, segment.end() / role.ratio);
+  const int64_t group = std::max<int64_t>(1, kScoreBudget / stride);
+  const int64_t last = segment.row + segment.rows;
+  for (int64_t row = segment.row; row < last; row += group) {
+    const int64_t rows = std::min(group, last - row);
+    auto* scores = workspace_.Get<float>(Slot::kIndexScores, rows * stride);
+    kernels_.index_scores(pool_, {.queries = rows,
+                                  .heads = heads,
+                                  .dim = config_.index_head_dim,
+                                  .q = q + row * width,
+                                  .head_weights = weights + row * heads,
+                                  .keys = keys,
+                                  .visible = visible + row,
+                                  .scores = scores,
+                                  .stride = stride});
+    if (role.makes_candidates) {
+      kernels_.candidates(pool_, {.queries = rows,
+                                  .scores = scores,
+                                  .visible = visible + row,
+                                  .stride = stride,
+                                  .block_size = config_.candidate_block_size,
+                                  .top_blocks = config_.candidate_topk_blocks,
+                                  .mask = candidates_ + row * candidate_stride_,
+                                  .mask_stride = candidate_stride_});
+    }
+    const uint8_t* mask = role.uses_candidates ? candidates_ + row * candidate_stride_ : nullptr;
+    kernels_.select(pool_, {.queries = rows,
+                            .scores = scores,
+                            .mask = mask,
+                            .mask_stride = candidate_stride_,
+                            .mask_block_size = config_.candidate_block_size,
+                            .visible = visible + row,
+                            .stride = stride,
+                            .topk = config_.index_topk,
+                            .selected = selected_ + row * config_.index_topk,
+                            .selected_count = selected_count_ + row});
+    Observe(model_.weights_->layers[layer].name, "index_score", DType::kF32, {rows, stride},
+            scores);
+  }
+}
+
+// The list as the captures hold it: [rows, min(topk, entries)], unused slots -1. A replaced list is
+// taken over.
+void ForwardPass::ObserveSelection(const BlockWeights& block, int64_t entries) {
+  if (probe_ == nullptr) return;
+  const int64_t topk = config_.index_topk, width = std::min(topk, entries);
+  std::vector<int32_t> list(rows_ * width);
+  for (int64_t r = 0; r < rows_; ++r) {
+    std::copy_n(selected_ + r * topk, width, list.begin() + r * width);
+  }
+  Observe(block.name, "topk_idxs", DType::kI32, {rows_, width}, list.data());
+  for (int64_t r = 0; r < rows_; ++r) {
+    int64_t count = 0;
+    for (int64_t i = 0; i < width; ++i) {
+      if (list[r * width + i] >= 0) selected_[r * topk + count++] = list[r * width + i];
+    }
+    selected_count_[r] = count;
+  }
+  if (candidates_ != nullptr) {
+    std::vector<uint8_t> mask(rows_ * entries);
+    for (int64_t i = 0; i < rows_ * entries; ++i) {
+      const int64_t row = i / entries, entry = i % entries;
+      mask[i] = candidates_[row * candidate_stride_ + entry / config_.candidate_block_size];
+    }
+    Observe(block.name, "candidate_blocks", DType::kU8, {rows_, entries}, mask.data());
+  }
+}
+
+}  // namespace deepinfer::model::v41

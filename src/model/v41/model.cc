@@ -1,0 +1,125 @@
+#include "model/v41/model.h"
+
+#include <algorithm>
+
+#include "model/v41/draft_pass.h"
+#include "model/v41/engram_hash.h"
+#include "model/v41/forward_pass.h"
+#include "model/v41/rope_table.h"
+#include "model/v41/weights.h"
+
+namespace deepinfer::model::v41 {
+namespace {
+
+// What the forward relies on beyond a valid configuration.
+Status CheckSupported(const ModelConfig& config) {
+  if (config.o_lora_rank % kernels::kGroup != 0) {
+    return MakeError(ErrorCode::kUnsupported,
+                     "o_lora_rank {} is not a multiple of {}: a scale tile of wo_a would span two "
+                     "output groups",
+                     config.o_lora_rank, kernels::kGroup);
+  }
+  for (const int layer : config.kv_source_layers) {
+    if (!config.roles[layer].owns_index) {
+      return MakeError(ErrorCode::kUnsupported,
+                       "kv_source_layer_ids: layer {} is not in index_source_layer_ids; every KV "
+                       "source must also make a selection list",
+                       layer);
+    }
+  }
+  if (config.candidate_source_layer >= 0 && config.candidate_source_layer < config.decoder_layer) {
+    return MakeError(ErrorCode::kUnsupported,
+                     "candidate_source_layer_id {} is before the last KV source {}",
+                     config.candidate_source_layer, config.decoder_layer);
+  }
+  return {};
+}
+
+Status CheckChunk(const ModelConfig& config, const SequenceChunk& chunk) {
+  const int64_t rows = std::ssize(chunk.tokens), start = chunk.state->length();
+  if (rows == 0) return MakeError(ErrorCode::kInvalidArgument, "a chunk holds no tokens");
+  if (start + rows > config.max_position_embeddings) {
+    return MakeError(ErrorCode::kResourceExhausted,
+                     "{} tokens are more than the context of {} (max_position_embeddings)",
+                     start + rows, config.max_position_embeddings);
+  }
+  for (int64_t i = 0; i < rows; ++i) {
+    if (chunk.tokens[i] < 0 || chunk.tokens[i] >= config.vocab_size) {
+      return MakeError(ErrorCode::kInvalidArgument, "token id {} at position {} is outside [0, {})",
+                       chunk.tokens[i], start + i, config.vocab_size);
+    }
+  }
+  if (chunk.logits_rows < 0 || chunk.logits_rows > rows) {
+    return MakeError(ErrorCode::kInvalidArgument, "logits_rows {} is outside [0, {}]",
+                     chunk.logits_rows, rows);
+  }
+  if (chunk.logits_rows > 0 && chunk.decoder_start > start + rows - chunk.logits_rows) {
+    return MakeError(ErrorCode::kInvalidArgument,
+                     "logits of position {} need the decoder, which starts at {}",
+                     start + rows - chunk.logits_rows, chunk.decoder_start);
+  }
+  if (!chunk.is_image.empty() && std::ssize(chunk.is_image) != rows) {
+    return MakeError(ErrorCode::kInvalidArgument, "is_image has {} entries for {} tokens",
+                     chunk.is_image.size(), rows);
+  }
+  return {};
+}
+
+}  // namespace
+
+ForwardContext::ForwardContext(int threads)
+    : pool_(threads), workspace_(std::make_unique<Workspace>()) {}
+ForwardContext::~ForwardContext() = default;
+size_t ForwardContext::workspace_bytes() const { return workspace_->bytes(); }
+
+Model::Model(const ModelConfig& config, const kernels::KernelTable& kernels)
+    : config_(config), kernels_(kernels) {}
+Model::~Model() = default;
+
+Result<std::unique_ptr<Model>> Model::Create(const ModelConfig& config, const TensorSource& source,
+                                             std::vector<int32_t> engram_token_map,
+                                             const kernels::KernelTable& kernels) {
+  DI_RETURN_IF_ERROR(CheckSupported(config));
+  std::unique_ptr<Model> model(new Model(config, kernels));
+  DI_ASSIGN_OR_RETURN(model->weights_, BindWeights(config, source));
+  DI_ASSIGN_OR_RETURN(EngramHash hash, EngramHash::Create(config, std::move(engram_token_map)));
+  model->engram_hash_ = std::make_unique<EngramHash>(std::move(hash));
+  model->window_rope_ = std::make_unique<RopeTable>(config, false);
+  model->compressed_rope_ = std::make_unique<RopeTable>(config, true);
+  return model;
+}
+
+std::unique_ptr<SequenceState> Model::NewSequence(bool with_draft) const {
+  return std::make_unique<SequenceState>(config_, with_draft);
+}
+
+Status Model::Forward(ForwardContext& context, std::span<const SequenceChunk> chunks,
+                      std::vector<float>& logits) const {
+  for (const SequenceChunk& chunk : chunks) DI_RETURN_IF_ERROR(CheckChunk(config_, chunk));
+  ForwardPass(*this, context).Run(chunks, logits);
+  return {};
+}
+
+Status Model::Draft(ForwardContext& context, SequenceState& state, int32_t next,
+                    DraftResult& out) const {
+  if (!state.with_draft()) {
+    return MakeError(ErrorCode::kInvalidArgument, "the sequence was made without draft rings");
+  }
+  if (state.length() == 0) {
+    return MakeError(ErrorCode::kInvalidArgument, "a draft needs at least one token of context");
+  }
+  if (next < 0 || next >= config_.vocab_size) {
+    return MakeError(ErrorCode::kInvalidArgument, "token id {} is outside [0, {})", next,
+                     config_.vocab_size);
+  }
+  const int64_t needed = std::max<int64_t>(0, state.length() - config_.sliding_window);
+  if (state.draft_first_valid() > needed) {
+    return MakeError(ErrorCode::kInvalidArgument,
+                     "the draft rings start at position {}, a draft at {} needs {}",
+                     state.draft_first_valid(), state.length(), needed);
+  }
+  DraftPass(*this, context, state).Run(next, out);
+  return {};
+}
+
+}  // namespace deepinfer::model::v41

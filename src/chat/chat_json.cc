@@ -50,8 +50,8 @@ class JsonParser {
       : text_(text), allow_half_surrogates_(allow_half_surrogates) {}
 
   // False: problem() says why.
-  bool Parse(JsonValue& value) {
-    if (!ParseValue(value, 0)) return false;
+  bool Parse(JsonValue& value, int depth) {
+    if (!ParseValue(value, depth)) return false;
     SkipBlanks();
     return at_ == text_.size() || Fail("text after the value");
   }
@@ -346,14 +346,15 @@ const JsonValue* JsonValue::Find(std::string_view key) const {
 Result<JsonValue> ParseJson(std::string_view text) {
   JsonParser parser(text, /*allow_half_surrogates=*/false);
   JsonValue value;
-  if (!parser.Parse(value)) return MakeError(ErrorCode::kInvalidArgument, "{}", parser.problem());
+  if (!parser.Parse(value, 0))
+    return MakeError(ErrorCode::kInvalidArgument, "{}", parser.problem());
   return value;
 }
 
-std::string CheckJson(std::string_view text) {
+std::string CheckJson(std::string_view text, int depth) {
   JsonParser parser(text, /*allow_half_surrogates=*/true);
   JsonValue value;
-  return parser.Parse(value) ? std::string() : parser.problem();
+  return parser.Parse(value, depth) ? std::string() : parser.problem();
 }
 
 std::string WriteJson(const JsonValue& value) {

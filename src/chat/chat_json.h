@@ -31,8 +31,8 @@ inline constexpr int kMaxJsonDepth = 256;
 Result<JsonValue> ParseJson(std::string_view text);
 
 // Empty when `text` is a JSON text by the grammar of RFC 8259 (half surrogate pairs are part of
-// it), else what is wrong.
-std::string CheckJson(std::string_view text);
+// it) that may stand inside `depth` arrays or objects, else what is wrong.
+std::string CheckJson(std::string_view text, int depth = 0);
 
 // The bytes of Python's json.dumps(value, ensure_ascii=False): ", " and ": ", the shortest form of
 // non-integers that reads back ("1e2" becomes "100.0"), integers with all their digits. A number

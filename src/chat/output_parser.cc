@@ -148,18 +148,22 @@ void OutputParser::FeedBlock(char byte) {
 void OutputParser::SettleBlock() {
   mode_ = Mode::kDone;
   if (!options_.raw_text_on_error) return;
-  if (block_.failed()) {
-    reasoning_ = false;
+  if (!block_.failed()) {
+    for (OutputEvent& event : block_events_) events_.push_back(std::move(event));
+    return;
+  }
+  reasoning_ = false;
+  if (block_events_.back().error == OutputErrorKind::kUnfinishedBlock) {
+    if (raw_.ends_with(kEosToken)) raw_.resize(raw_.size() - kEosToken.size());
+  } else {
     mode_ = Mode::kRawTail;
     // The byte at which it failed may begin the end token.
     if (raw_.ends_with(kEosToken[0])) {
       raw_.pop_back();
       held_ = kEosToken[0];
     }
-    Emit(OutputEvent::Kind::kContent, raw_);
-    return;
   }
-  for (OutputEvent& event : block_events_) events_.push_back(std::move(event));
+  Emit(OutputEvent::Kind::kContent, raw_);
 }
 
 void OutputParser::FeedRawTail(char byte) {

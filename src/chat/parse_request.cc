@@ -241,8 +241,9 @@ Result<int> ParseEffortValue(const JsonValue& value, int otherwise) {
   if (value.is(Kind::kNumber)) effort = EffortNumber(value.text);
   if (value.is(Kind::kString)) effort = FindWord(kEfforts, value.text);
   if (!effort) {
+    const std::string given = value.is(Kind::kNumber) ? value.text : WriteJson(value);
     return MakeChatError(ChatErrorKind::kInvalidReasoningEffort,
-                         fmt::format("reasoning_effort is {}; {}", WriteJson(value), kEffortRange));
+                         fmt::format("reasoning_effort is {}; {}", given, kEffortRange));
   }
   return *effort;
 }

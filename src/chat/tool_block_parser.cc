@@ -281,7 +281,7 @@ void ToolBlockParser::AddValue(std::string_view text) {
 void ToolBlockParser::EndValue() {
   state_ = State::kBetweenTags;
   if (is_string_) return AddArguments("\"");
-  const std::string problem = CheckJson(std::string_view(json_).substr(value_begin_));
+  const std::string problem = CheckJson(std::string_view(json_).substr(value_begin_), /*depth=*/1);
   if (problem.empty()) return AddArguments(json_);
   Fail(OutputErrorKind::kInvalidJson, fmt::format("parameter \"{}\" of \"{}\": {}",
                                                   Shown(parameter_), Shown(call_name_), problem));

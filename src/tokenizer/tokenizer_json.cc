@@ -1,5 +1,6 @@
 #include "tokenizer/tokenizer_json.h"
 
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 

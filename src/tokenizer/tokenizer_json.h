@@ -2,7 +2,7 @@
 // and keeps the small rest as a tree.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string_view>
 
 #include "base/result.h"

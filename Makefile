@@ -4,7 +4,7 @@ BINARY := build/release/deepinfer
 JOBS ?= $(shell nproc)
 # Seconds for each fuzz target of `make fuzz`.
 FUZZ_SECONDS ?= 60
-DEMO_PROMPT ?= Which word is the longest: river, mountain, or sky?
+DEMO_PROMPT ?= Omar has 80 plums and eats 22 of them. How many plums are left?
 
 .PHONY: help demo build test bench format lint tidy fuzz clean
 
@@ -24,14 +24,16 @@ build:
 
 demo: build
 	@echo
-	$(BINARY) generate --model models/nano --stats "$(DEMO_PROMPT)"
+	$(BINARY) generate --model models/nano "Who are you?"
+	@echo
+	$(BINARY) generate --model models/nano --thinking --stats "$(DEMO_PROMPT)"
 	@echo
 	@echo 'That was the shipped checkpoint. What to try next:'
-	@echo '  $(BINARY) chat                      talk to it (/help lists the commands)'
-	@echo '  $(BINARY) generate --thinking "..." let it reason first'
-	@echo '  $(BINARY) eval                      measure it on models/nano/eval'
-	@echo '  $(BINARY) inspect models/nano       what is in the checkpoint'
-	@echo '  make test                                      prove that every number is right'
+	@echo '  $(BINARY) chat                 talk to it (/help lists the commands)'
+	@echo '  $(BINARY) generate --raw --max-tokens 60 "It was a dark night, and"'
+	@echo '  $(BINARY) eval                 measure it on models/nano/eval'
+	@echo '  $(BINARY) inspect models/nano  what is in the checkpoint'
+	@echo '  make test                               prove that every number is right'
 
 test:
 	./build.sh --tests

@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <fstream>
-#include <limits>
 
 #include "tests/unit/loader/tiny_checkpoint.h"
 
@@ -74,7 +74,7 @@ TEST_F(CheckpointTest, OpensShardsAndFindsEachTensorInItsOwn) {
   ASSERT_TRUE(opened) << opened.error().message;
   EXPECT_EQ((*opened)->num_shards(), 5u);
   for (const StoredTensor& tensor : (*opened)->tensors()) {
-    EXPECT_EQ(tensor.shard, index["weight_map"][tensor.name]);
+    EXPECT_EQ(tensor.shard, index["weight_map"][tensor.name].get<std::string>());
   }
   EXPECT_EQ((*opened)->Find("norm.weight")->data[63], std::byte{2});
   EXPECT_EQ((*opened)->Find("head.weight")->data[0], std::byte{1});

@@ -17,6 +17,14 @@ struct JsonValue {
   std::vector<JsonValue> items;  // kArray
   std::vector<std::pair<std::string, JsonValue>> members;  // kObject; keys are unique
 
+  // Out of line: `members` holds values of the type itself.
+  JsonValue();
+  JsonValue(const JsonValue&);
+  JsonValue(JsonValue&&) noexcept;
+  JsonValue& operator=(const JsonValue&);
+  JsonValue& operator=(JsonValue&&) noexcept;
+  ~JsonValue();
+
   bool is(Kind k) const { return kind == k; }
   // The member of this name, or null: also where this is no object.
   const JsonValue* Find(std::string_view key) const;

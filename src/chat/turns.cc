@@ -62,25 +62,26 @@ Status OrderResults(std::vector<Turn>& turns) {
         }
       }
     }
+    const std::vector<TurnBlock> blocks = turns[t].blocks;
     std::vector<size_t> places;
-    std::vector<std::pair<size_t, TurnBlock>> results;
-    for (size_t b = 0; b < turns[t].blocks.size(); ++b) {
-      const TurnBlock& block = turns[t].blocks[b];
-      if (block.result == nullptr) continue;
-      const std::optional<std::string>& id = *block.tool_call_id;
+    std::vector<std::pair<size_t, size_t>> results;  // the call's order, the result's place
+    for (size_t b = 0; b < blocks.size(); ++b) {
+      if (blocks[b].result == nullptr) continue;
+      const std::optional<std::string>& id = *blocks[b].tool_call_id;
       const auto found = id ? order.find(*id) : order.end();
       if (found == order.end()) {
         return MakeChatError(
             ChatErrorKind::kUnrequestedToolResult,
             fmt::format("messages[{}]: no call of the preceding assistant turn has the id {}",
-                        block.message, id ? "\"" + *id + "\"" : "null"));
+                        blocks[b].message, id ? "\"" + *id + "\"" : "null"));
       }
       places.push_back(b);
-      results.emplace_back(found->second, block);
+      results.emplace_back(found->second, b);
     }
-    std::stable_sort(results.begin(), results.end(),
-                     [](const auto& a, const auto& b) { return a.first < b.first; });
-    for (size_t i = 0; i < places.size(); ++i) turns[t].blocks[places[i]] = results[i].second;
+    std::sort(results.begin(), results.end());
+    for (size_t i = 0; i < places.size(); ++i) {
+      turns[t].blocks[places[i]] = blocks[results[i].second];
+    }
   }
   return {};
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <unordered_map>
 #include <utility>
 
@@ -15,6 +16,11 @@
 #include "tokenizer/utf8.h"
 
 namespace deepinfer {
+namespace {
+
+enum class WordKind : uint8_t { kUnknown, kOneToken };
+
+}  // namespace
 
 struct Tokenizer::State {
   BytesIndex bytes;                  // what ids stand for
@@ -27,9 +33,25 @@ struct Tokenizer::State {
   // before normalisation, then in the remaining text the others.
   AddedTokenMatcher unnormalized;
   AddedTokenMatcher normalized;
+  // By index in `bytes`: whether merging these bytes gives their one token, once somebody knows.
+  // Most words of most texts are such tokens, and looking one up is cheaper than merging it. Every
+  // thread that writes an entry writes the same, so the order of accesses does not matter.
+  mutable std::vector<std::atomic<WordKind>> word_kinds{static_cast<size_t>(bytes.size())};
 
   void EncodeOrdinary(std::string_view text, std::vector<int32_t>& ids) const {
-    ForEachPiece(stages, text, [&](std::string_view piece) { encoder.Encode(piece, ids); });
+    ForEachPiece(stages, text, [&](std::string_view piece) { EncodePiece(piece, ids); });
+  }
+
+  void EncodePiece(std::string_view piece, std::vector<int32_t>& ids) const {
+    const auto index = bytes.Find(piece);
+    if (!index) return encoder.Encode(piece, ids);
+    const int32_t id = id_of_bytes[static_cast<size_t>(*index)];
+    auto& kind = word_kinds[static_cast<size_t>(*index)];
+    if (kind.load(std::memory_order_relaxed) == WordKind::kOneToken) return ids.push_back(id);
+    const size_t before = ids.size();
+    encoder.Encode(piece, ids);
+    const bool is_one = ids.size() == before + 1 && ids.back() == id;
+    if (is_one) kind.store(WordKind::kOneToken, std::memory_order_relaxed);
   }
 };
 

@@ -2,7 +2,6 @@
 
 #include <initializer_list>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <utility>
 
 #include "tokenizer/tokenizer_json.h"

@@ -1,8 +1,9 @@
 #include "tokenizer/tokenizer_json.h"
 
 #include <nlohmann/json.hpp>
-#include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 namespace deepinfer {
 namespace {

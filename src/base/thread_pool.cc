@@ -8,6 +8,8 @@ namespace {
 // Ranges come every few microseconds while a forward runs and never between requests: spin for
 // about one range's length, then sleep.
 constexpr int kSpinsBeforePark = 20000;
+// A yield costs about as much as ten spins when no other thread wants the core.
+constexpr int kSpinsBeforeYield = 256;
 
 inline void Pause() {
 #if defined(__x86_64__)
@@ -51,9 +53,12 @@ void ThreadPool::Run(int64_t count, int64_t grain, void* self, Invoke invoke) {
   }
   RunShare(0);
   for (int spins = 0; pending_.load(std::memory_order_acquire) != 0; ++spins) {
-    // A worker may have lost its core: give ours away now and then.
-    if (spins % 1024 == 1023) std::this_thread::yield();
-    Pause();
+    // A worker that is still not done may wait for this very core.
+    if (spins < kSpinsBeforeYield) {
+      Pause();
+    } else {
+      std::this_thread::yield();
+    }
   }
 }
 

@@ -1,8 +1,10 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <csignal>
 #include <sstream>
 
@@ -20,9 +22,9 @@ struct Entry {
 
 std::vector<Entry> DeclareCommands(CLI::App& program) {
   std::vector<Entry> entries;
-  for (auto make :
-       {MakeGenerateCommand, MakeChatCommand, MakeInspectCommand, MakeTokenizeCommand,
-        MakeEncodeCommand, MakeMakeCheckpointCommand, MakeDownloadCommand, MakeEvalCommand}) {
+  for (auto make : {MakeGenerateCommand, MakeChatCommand, MakeInspectCommand, MakeTokenizeCommand,
+                    MakeEncodeCommand, MakeMakeCheckpointCommand, MakeDownloadCommand,
+                    MakeEvalCommand, MakeVerifyCommand}) {
     Entry entry;
     entry.command = make();
     entry.app = program.add_subcommand(entry.command->name(), entry.command->summary());
@@ -88,6 +90,16 @@ int FinishParse(const CLI::App& program, const CLI::ParseError& outcome) {
   return written ? kExitOk : Report(written.error(), kExitFailure);
 }
 
+// An error that names a command the program does not have; the parser would only miss one.
+Status CheckCommandName(const std::vector<Entry>& entries, int argc, char** argv) {
+  if (argc < 2 || argv[1][0] == '-') return {};
+  std::vector<std::string> names;
+  for (const Entry& entry : entries) names.push_back(entry.command->name());
+  if (std::ranges::find(names, argv[1]) != names.end()) return {};
+  return MakeError(ErrorCode::kInvalidArgument, "no command {}; there are {}", argv[1],
+                   fmt::join(names, ", "));
+}
+
 }  // namespace
 
 int RunProgram(int argc, char** argv) {
@@ -98,6 +110,9 @@ int RunProgram(int argc, char** argv) {
   program.require_subcommand(1);
   try {
     std::vector<Entry> entries = DeclareCommands(program);
+    if (const Status known = CheckCommandName(entries, argc, argv); !known) {
+      return Report(known.error(), kExitUsage);
+    }
     try {
       program.parse(argc, argv);
     } catch (const CLI::ParseError& outcome) {

@@ -39,6 +39,7 @@ std::unique_ptr<Command> MakeEncodeCommand();
 std::unique_ptr<Command> MakeMakeCheckpointCommand();
 std::unique_ptr<Command> MakeDownloadCommand();
 std::unique_ptr<Command> MakeEvalCommand();
+std::unique_ptr<Command> MakeVerifyCommand();
 
 // Parses the command line, runs one command and returns the exit code. Never throws.
 int RunProgram(int argc, char** argv);

@@ -105,11 +105,11 @@ struct AttentionQuery {
 
 struct AttentionArgs {
   int64_t queries = 0, heads = 0, dim = 0;
-  const bf16* q = nullptr;     // [queries, heads, dim], rotated
-  const float* sink = nullptr;  // [heads]
-  float scale = 0;              // dim^-0.5
+  const bf16* q = nullptr;                // [queries, heads, dim], rotated
+  const float* sink = nullptr;            // [heads]
+  float scale = 0;                        // dim^-0.5
   const AttentionQuery* lists = nullptr;  // [queries]
-  bf16* out = nullptr;          // [queries, heads, dim]
+  bf16* out = nullptr;                    // [queries, heads, dim]
 };
 
 struct IndexScoreArgs {
@@ -128,19 +128,19 @@ struct CandidateArgs {
   const int64_t* visible = nullptr;
   int64_t stride = 0;
   int64_t block_size = 0, top_blocks = 0;
-  uint8_t* mask = nullptr;    // [queries, mask_stride]: 1 for the blocks kept
-  int64_t mask_stride = 0;    // >= ceil(largest `visible` / block_size)
+  uint8_t* mask = nullptr;  // [queries, mask_stride]: 1 for the blocks kept
+  int64_t mask_stride = 0;  // >= ceil(largest `visible` / block_size)
 };
 
 struct SelectArgs {
   int64_t queries = 0;
-  float* scores = nullptr;         // [queries, stride]; masked entries become -infinity
-  const uint8_t* mask = nullptr;   // [queries, mask_stride] by blocks of entries, or null
+  float* scores = nullptr;        // [queries, stride]; masked entries become -infinity
+  const uint8_t* mask = nullptr;  // [queries, mask_stride] by blocks of entries, or null
   int64_t mask_stride = 0, mask_block_size = 1;
   const int64_t* visible = nullptr;
   int64_t stride = 0;
   int64_t topk = 0;
-  int32_t* selected = nullptr;     // [queries, topk]: ascending entry numbers, then -1
+  int32_t* selected = nullptr;        // [queries, topk]: ascending entry numbers, then -1
   int64_t* selected_count = nullptr;  // [queries]
 };
 
@@ -166,17 +166,17 @@ struct GateArgs {
   const float* image_bias = nullptr;  // [experts] or null: bias of rows with is_image
   const uint8_t* is_image = nullptr;  // [rows] or null
   float route_scale = 1;
-  float* scores = nullptr;    // [rows, experts]: sqrt(softplus(logits))
-  int32_t* ids = nullptr;     // [rows, topk], by falling biased score, ties by lowest id
-  float* weights = nullptr;   // [rows, topk], from the unbiased scores
+  float* scores = nullptr;   // [rows, experts]: sqrt(softplus(logits))
+  int32_t* ids = nullptr;    // [rows, topk], by falling biased score, ties by lowest id
+  float* weights = nullptr;  // [rows, topk], from the unbiased scores
 };
 
 struct EngramGatherArgs {
   int64_t rows = 0, columns = 0, dim = 0;
-  const int64_t* row_ids = nullptr;     // [rows, columns]
-  const uint8_t* codes = nullptr;       // table e4m3 [table rows, dim]
-  const uint8_t* scales = nullptr;      // table e8m0 [table rows, dim/32]
-  bf16* out = nullptr;                  // [rows, columns * dim]
+  const int64_t* row_ids = nullptr;  // [rows, columns]
+  const uint8_t* codes = nullptr;    // table e4m3 [table rows, dim]
+  const uint8_t* scales = nullptr;   // table e8m0 [table rows, dim/32]
+  bf16* out = nullptr;               // [rows, columns * dim]
 };
 
 struct EngramMixArgs {
@@ -185,9 +185,9 @@ struct EngramMixArgs {
   const bf16* kv = nullptr;        // [rows, (streams + 1) * hidden]: keys, then one value
   const bf16* q_weight = nullptr;  // [streams, hidden]
   const bf16* k_weight = nullptr;
-  const uint8_t* dead = nullptr;   // [rows] or null: 1 closes the gate
+  const uint8_t* dead = nullptr;  // [rows] or null: 1 closes the gate
   float norm_eps = 0;
-  bf16* h = nullptr;               // [rows, streams, hidden], updated in place
+  bf16* h = nullptr;  // [rows, streams, hidden], updated in place
 };
 
 // One back end. Every pointer is set.

@@ -99,7 +99,8 @@ void AttendHeads(const AttentionArgs& args, int64_t query, int64_t first_head, i
   }
   for (int64_t h = 0; h < heads; ++h) {
     const float total = state[h].sum + Exp(args.sink[first_head + h] - state[h].max);
-    for (int64_t d = 0; d < dim; ++d) args.out[offset + h * dim + d] = ToBf16(acc[h * dim + d] / total);
+    for (int64_t d = 0; d < dim; ++d)
+      args.out[offset + h * dim + d] = ToBf16(acc[h * dim + d] / total);
   }
 }
 

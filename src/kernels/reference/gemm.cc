@@ -158,8 +158,7 @@ void GemmBf16Fp8(ThreadPool& pool, const RowsView& x, const Fp8Matrix& w, bf16* 
   Gemm(pool, x, Fp8Rows{w}, y, y_stride, ProductFp8);
 }
 
-void GemmBf16(ThreadPool& pool, const RowsView& x, const Bf16Matrix& w, bf16* y,
-              int64_t y_stride) {
+void GemmBf16(ThreadPool& pool, const RowsView& x, const Bf16Matrix& w, bf16* y, int64_t y_stride) {
   Gemm(pool, x, Bf16Rows{w}, y, y_stride, ProductBf16);
 }
 

@@ -46,8 +46,8 @@ void PackQ4uRow(const bf16* x, int64_t dim, uint8_t* codes, uint8_t* scales) {
     scales[g] = GroupScale(group, kMinAbsQ4u, 1.0f / 6.0f);
     const float scale = E8M0ToFloat(scales[g]);
     for (int64_t i = 0; i < kGroup; i += 2) {
-      codes[(g * kGroup + i) / 2] = static_cast<uint8_t>(
-          E2M1Of(ToFloat(group[i]), scale) | E2M1Of(ToFloat(group[i + 1]), scale) << 4);
+      codes[(g * kGroup + i) / 2] = static_cast<uint8_t>(E2M1Of(ToFloat(group[i]), scale) |
+                                                         E2M1Of(ToFloat(group[i + 1]), scale) << 4);
     }
   }
 }
@@ -98,8 +98,7 @@ void PackKv(ThreadPool& pool, const bf16* x, int64_t rows, int64_t dim, uint8_t*
   });
 }
 
-void PackIndexKey(ThreadPool& pool, const bf16* x, int64_t rows, int64_t dim,
-                  uint8_t* const* out) {
+void PackIndexKey(ThreadPool& pool, const bf16* x, int64_t rows, int64_t dim, uint8_t* const* out) {
   pool.ParallelFor(rows, 4, [&](int64_t begin, int64_t end, int) {
     for (int64_t r = begin; r < end; ++r) PackQ4uRow(x + r * dim, dim, out[r], out[r] + dim / 2);
   });

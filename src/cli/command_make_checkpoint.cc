@@ -30,12 +30,11 @@ class MakeCheckpointCommand final : public Command {
     flags.Text("out", out_, "DIR", "The folder to make (required).");
     flags.Text("preset", preset_, "NAME",
                "Dimensions to start from: release, mid or tiny (default tiny).");
-    flags.Text("base-config", base_config_, "FILE",
-               "A config.json to start from instead of a preset.");
+    flags.Text("config", base_config_, "FILE", "A config.json to start from instead of a preset.");
     flags.Integer("layers", layers_, 3, 256, "Number of layers, in the release's pattern.");
     flags.Integer("draft-stages", draft_stages_, 0, 16, "Number of draft stages.");
     flags.Text("set", settings_, "KEY=VALUE,...", "Other keys of text_config and their values.");
-    flags.Integer("weights-seed", seed_, 0, INT64_MAX, "Seed of the weights (default 0).");
+    flags.Integer("seed", seed_, 0, INT64_MAX, "Seed of the weights (default 0).");
     flags.Integer("shard-mib", shard_mib_, 1, 1 << 26,
                   "Largest weight file in MiB (default 4096).");
     flags.Text("tokenizer", tokenizer_, "FILE",
@@ -45,7 +44,7 @@ class MakeCheckpointCommand final : public Command {
   Status Validate(const ResolvedOptions&) override {
     if (!out_) return MakeError(ErrorCode::kInvalidArgument, "--out DIR is missing");
     if (preset_ && base_config_) {
-      return MakeError(ErrorCode::kInvalidArgument, "give --preset or --base-config, not both");
+      return MakeError(ErrorCode::kInvalidArgument, "give --preset or --config, not both");
     }
     for (std::string_view rest = settings_ ? *settings_ : ""; !rest.empty();) {
       const size_t end = std::min(rest.find(','), rest.size());

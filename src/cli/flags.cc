@@ -63,6 +63,7 @@ void FlagSet::FromTable(std::initializer_list<std::string_view> options) {
 }
 
 void FlagSet::ConfigFile() {
+  if (app_.get_option_no_throw("--config") != nullptr) return;
   Text("config", config_file_, "FILE",
        "JSON file of option values; the command line and the environment go before it.");
 }

@@ -35,7 +35,7 @@ class FlagSet {
   void Switch(const std::string& name, bool& target, const std::string& help);
   // Flags of config/option_table.h, by option name, with the table's help.
   void FromTable(std::initializer_list<std::string_view> options);
-  // The file of option values, "--config FILE".
+  // The file of option values, "--config FILE", unless the command has another "--config".
   void ConfigFile();
 
   // After the parse: the table's options that the command line gave, and the config file.

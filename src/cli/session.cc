@@ -33,7 +33,10 @@ Result<std::filesystem::path> ChooseModel(const ResolvedOptions& options, bool n
   query.current_folder = std::filesystem::current_path(error);
   query.needs_weights = needs_weights;
   DI_ASSIGN_OR_RETURN(const ResolvedModel model, ResolveModel(query));
-  PrintNote(fmt::format("model: {} ({})", model.folder.string(), model.reason));
+  const std::string folder = model.folder.string();
+  const bool is_named = model.reason.find(folder) != std::string::npos;
+  PrintNote(is_named ? "model: " + model.reason
+                     : fmt::format("model: {} ({})", folder, model.reason));
   return model.folder;
 }
 

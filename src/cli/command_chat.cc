@@ -3,7 +3,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/file.h"
 #include "cli/command.h"
 #include "cli/interrupt.h"
 #include "cli/line_editor.h"
@@ -112,13 +111,16 @@ class ChatCommand final : public Command {
     std::string line;
     for (;;) {
       const LineEditor::Outcome outcome = editor.Read("> ", line);
-      if (outcome == LineEditor::Outcome::kEnd) break;
+      if (outcome == LineEditor::Outcome::kEnd) {
+        if (editor.interactive()) PrintNote("");
+        break;
+      }
       if (outcome == LineEditor::Outcome::kInterrupted) {
         PrintNote("");
         continue;
       }
       if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
-      if (line == "/quit" || line == "/exit") return kExitOk;
+      if (line == "/quit") break;
       const Status status = line.starts_with('/') ? RunSlash(line, conversation)
                                                   : Answer(*session, line, conversation);
       if (status) continue;
@@ -126,7 +128,6 @@ class ChatCommand final : public Command {
       PrintNote("error: " + status.error().message);
       if (!editor.interactive()) failed_ = true;
     }
-    if (editor.interactive()) DI_RETURN_IF_ERROR(StandardOutput().Write("\n"));
     return failed_ ? kExitFailure : kExitOk;
   }
 
@@ -205,7 +206,7 @@ class ChatCommand final : public Command {
     if (command == "/save") {
       if (argument.empty())
         return MakeError(ErrorCode::kInvalidArgument, "/save needs a file name");
-      return WriteFileAtomically(argument, conversation.ToJson());
+      return WriteUserFile(argument, conversation.ToJson());
     }
     return MakeError(ErrorCode::kInvalidArgument, "no command {}; /help lists them", command);
   }

@@ -83,7 +83,7 @@ class EvalCommand final : public Command {
     }
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
     if (json_file_) {
-      DI_RETURN_IF_ERROR(WriteFileAtomically(
+      DI_RETURN_IF_ERROR(WriteUserFile(
           *json_file_, EvalReportJson(results, perplexity ? &*perplexity : nullptr, settings)));
     }
     DI_RETURN_IF_ERROR(Print(results, perplexity, folder));

@@ -39,7 +39,7 @@ class VerifyCommand final : public Command {
     DI_ASSIGN_OR_RETURN(const VerifyDump dump, FindVerifyDump(*dump_, prompt_.value_or("")));
     DI_ASSIGN_OR_RETURN(const auto runtime,
                         Runtime::Load(*folder_, CheckWeights::kAuto, TerminalProgress()));
-    model::v41::ForwardContext context(ThreadCount(options.options.threads));
+    model::v41::ForwardContext context(ThreadCount(options.values.threads));
     DI_ASSIGN_OR_RETURN(const VerifyReport report,
                         Verify(runtime->model(), context, dump, free_running_));
     DI_RETURN_IF_ERROR(Print(dump, report));

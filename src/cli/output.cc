@@ -9,6 +9,8 @@
 #include <cstring>
 #include <memory>
 
+#include "base/file.h"
+
 namespace deepinfer::cli {
 namespace {
 
@@ -76,6 +78,16 @@ Result<std::string> ReadStandardInput(size_t max_bytes) {
                        "standard input is longer than the allowed {} bytes", max_bytes);
     }
   }
+}
+
+Status WriteUserFile(const std::filesystem::path& path, std::string_view contents) {
+  std::error_code error;
+  const std::filesystem::file_status status = std::filesystem::status(path, error);
+  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
+    return MakeError(ErrorCode::kInvalidArgument, "cannot write {}: it is no regular file",
+                     path.string());
+  }
+  return WriteFileAtomically(path, contents);
 }
 
 ProgressFn TerminalProgress() {

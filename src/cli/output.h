@@ -1,6 +1,7 @@
 // Standard output with every error seen, and small helpers for the terminal.
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <string_view>
 
@@ -40,6 +41,10 @@ bool OutputShowsStyle();
 
 // All of standard input; refuses more than max_bytes.
 Result<std::string> ReadStandardInput(size_t max_bytes = size_t{1} << 30);
+
+// WriteFileAtomically for a path that the user chose: refuses one that exists and is no regular
+// file, since the renaming would replace a device node or a pipe by a file.
+Status WriteUserFile(const std::filesystem::path& path, std::string_view contents);
 
 // Draws "what  42 %" on one line of standard error when that is a terminal, else nothing. The line
 // is erased when the work is done.

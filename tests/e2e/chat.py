@@ -28,7 +28,8 @@ class Piped(ProgramTest):
         done = run("chat", stdin="/help\n/system Answer briefly.\n/thinking on\n/effort 20\n"
                                  f"/save {saved}\n/thinking maybe\n/effort 101\n/nonsense\n/quit\n"
                                  "never read\n")
-        self.assertEqual(done.returncode, 0, done.err)
+        self.assertEqual(done.returncode, 1)  # of the bad ones
+        self.assertEqual(done.out.count("\n"), 6)
         self.assertIn("/reset", done.out)
         state = json.loads(saved.read_text())
         self.assertEqual(state["messages"], [{"role": "system", "content": "Answer briefly."}])

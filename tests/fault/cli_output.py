@@ -25,6 +25,17 @@ class FullDisk(ProgramTest):
         done = run("eval", "--tasks", "identity", "--limit", "1", "--json", absent)
         self.expect_error(done, 1, str(absent.parent))
 
+    def test_a_pipe_or_device_is_not_replaced_by_a_report(self):
+        pipe = self.folder / "pipe"
+        os.mkfifo(pipe)
+        done = run("eval", "--tasks", "identity", "--limit", "1", "--json", pipe)
+        self.expect_error(done, 1, str(pipe))
+        self.assertTrue(pipe.is_fifo())
+        done = run("chat", stdin=f"/save {pipe}\n")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(str(pipe), done.err)
+        self.assertTrue(pipe.is_fifo())
+
 
 class ClosedPipe(ProgramTest):
     def closed(self, *args, stdin=b""):

@@ -122,9 +122,9 @@ const AttentionQuery* ForwardPass::BuildLists(int layer) {
   for (size_t i = 0; i < segments_.size(); ++i) {
     const Segment& segment = segments_[i];
     const WindowRing& ring = segment.state->windows_[layer];
-    views[i] = {ring.records.data(), ring.slots,
-                window_records_ + segment.chunk_row * ring.entry_bytes, segment.chunk_position,
-                ring.entry_bytes};
+    const ChunkRecords records = RecordsOf(layer, segment);
+    views[i] = {ring.records.data(), ring.slots, window_records_ + records.row * ring.entry_bytes,
+                records.position, ring.entry_bytes};
     if (role.ratio > 0) {
       KvSourceState& source = Source(segment, role.kv_source);
       entries[i] = {source.kv.blocks(), EntryStore::kEntriesPerBlock, source.kv.entry_bytes()};
@@ -182,22 +182,24 @@ void ForwardPass::StopEncoderRows(Q8Rows& x, bf16* attn_in) {
   x.rows = kept;
 }
 
+ForwardPass::ChunkRecords ForwardPass::RecordsOf(int layer, const Segment& segment) const {
+  // Up to the decoder's first layer every row of the chunk wrote its KV.
+  if (layer <= config_.decoder_layer) return {segment.chunk_row, segment.chunk_position};
+  return {segment.row, segment.position};
+}
+
 void ForwardPass::CommitWindows(int layer) {
   for (Segment& segment : segments_) {
     WindowRing& ring = segment.state->windows_[layer];
-    // Up to the decoder's first layer every row of the chunk wrote its KV.
-    int64_t from = segment.chunk_position;
     if (layer > config_.decoder_layer) {
       ring.first_valid = std::max(ring.first_valid, segment.decoder_start);
-      from = segment.position;
-      if (segment.rows == 0) continue;
     }
-    from = std::max(from, segment.end() - ring.slots);
-    for (int64_t p = from; p < segment.end(); ++p) {
-      std::memcpy(
-          ring.records.data() + p % ring.slots * ring.entry_bytes,
-          window_records_ + (segment.chunk_row + p - segment.chunk_position) * ring.entry_bytes,
-          ring.entry_bytes);
+    const ChunkRecords records = RecordsOf(layer, segment);
+    const uint8_t* first = window_records_ + records.row * ring.entry_bytes;
+    for (int64_t p = std::max(records.position, segment.end() - ring.slots); p < segment.end();
+         ++p) {
+      std::memcpy(ring.records.data() + p % ring.slots * ring.entry_bytes,
+                  first + (p - records.position) * ring.entry_bytes, ring.entry_bytes);
     }
   }
 }

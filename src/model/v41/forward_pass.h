@@ -39,6 +39,11 @@ class ForwardPass : public BlockPass {
   bf16* Attention(int layer, const kernels::Q8Rows& x, const bf16* attn_in);
   const kernels::AttentionQuery* BuildLists(int layer);
   void StopEncoderRows(kernels::Q8Rows& x, bf16* attn_in);
+  // Where the running layer's window records of a segment start, and the position of the first.
+  struct ChunkRecords {
+    int64_t row = 0, position = 0;
+  };
+  ChunkRecords RecordsOf(int layer, const Segment& segment) const;
   void CommitWindows(int layer);
   void RecordTap(int layer);
   void Finish();

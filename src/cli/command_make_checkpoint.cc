@@ -42,11 +42,12 @@ class MakeCheckpointCommand final : public Command {
     flags.FromTable({"model", "threads"});
   }
   Status Validate(const ResolvedOptions&) override {
+    static const std::string kNone;
     if (!out_) return MakeError(ErrorCode::kInvalidArgument, "--out DIR is missing");
     if (preset_ && base_config_) {
       return MakeError(ErrorCode::kInvalidArgument, "give --preset or --config, not both");
     }
-    for (std::string_view rest = settings_ ? *settings_ : ""; !rest.empty();) {
+    for (auto rest = std::string_view(settings_ ? *settings_ : kNone); !rest.empty();) {
       const size_t end = std::min(rest.find(','), rest.size());
       const std::string_view setting = rest.substr(0, end);
       const size_t equals = setting.find('=');

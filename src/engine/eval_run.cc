@@ -116,8 +116,9 @@ Result<std::vector<TaskResult>> RunEvalTasks(const Runtime& runtime,
   // Long prompts first, so that the workers end together.
   std::vector<size_t> order(items.size());
   std::iota(order.begin(), order.end(), size_t{0});
-  std::ranges::stable_sort(order, std::greater<>(),
-                           [&](size_t i) { return items[i].prompt.tokens.size(); });
+  std::ranges::sort(order, std::less<>(), [&](size_t i) {
+    return std::pair(-static_cast<int64_t>(items[i].prompt.tokens.size()), i);
+  });
   const Work work = [&](size_t i, model::v41::ForwardContext& context) {
     return RunItem(runtime, settings, context, items[i]);
   };

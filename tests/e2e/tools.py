@@ -52,6 +52,15 @@ class Tools(ProgramTest):
         self.expect_error(run("make-checkpoint", "--preset", "tiny", "--out", self.folder / "a"),
                           1, str(self.folder / "a"))
 
+    def test_settings_of_a_made_checkpoint_reach_its_configuration(self):
+        done = run("make-checkpoint", "--set", "moe_intermediate_size=64,vocab_size=8448", "--out",
+                   self.folder / "a")
+        self.assertEqual(done.returncode, 0, done.err)
+        config = json.loads((self.folder / "a" / "config.json").read_text())["text_config"]
+        self.assertEqual((config["moe_intermediate_size"], config["vocab_size"]), (64, 8448))
+        self.expect_error(run("make-checkpoint", "--set", "hidden_size", "--out", "x"), 2,
+                          "hidden_size")
+
     def test_help_and_version(self):
         self.assertRegex(run("--version").out, r"^deepinfer \d+\.\d+\.\d+\n$")
         for command in ("generate", "chat", "inspect", "tokenize", "encode", "make-checkpoint",

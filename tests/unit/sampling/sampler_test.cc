@@ -21,8 +21,9 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
 std::vector<double> Expected(const std::vector<float>& logits, const SamplingParams& params) {
   std::vector<size_t> order(logits.size());
   std::iota(order.begin(), order.end(), size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](size_t a, size_t b) { return logits[a] > logits[b]; });
+  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    return logits[a] != logits[b] ? logits[a] > logits[b] : a < b;
+  });
   const auto weight = [&](size_t i) {
     return std::exp((static_cast<double>(logits[i]) - logits[order[0]]) / params.temperature);
   };

@@ -123,6 +123,12 @@ Result<std::string> ReadFile(const std::filesystem::path& path, size_t max_bytes
 }
 
 Status WriteFileAtomically(const std::filesystem::path& path, std::string_view contents) {
+  // Renaming over a device or a pipe would replace it by a file.
+  struct stat target{};
+  if (::stat(path.c_str(), &target) == 0 && !S_ISREG(target.st_mode)) {
+    return MakeError(ErrorCode::kInvalidArgument, "{} is {}, not a regular file", path.string(),
+                     S_ISDIR(target.st_mode) ? "a folder" : "a special file");
+  }
   std::string temporary = path.string() + ".XXXXXX";
   const Descriptor file(::mkostemp(temporary.data(), O_CLOEXEC));
   if (file.get() < 0) return SystemError("create", temporary);

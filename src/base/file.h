@@ -38,7 +38,7 @@ Result<std::string> ReadFile(const std::filesystem::path& path, size_t max_bytes
 
 // Writes a temporary file beside `path`, syncs it and renames it over `path`: after a kill at any
 // instant `path` holds the old or the new contents, whole. A full disk is an error and leaves the
-// old file as it was.
+// old file as it was; so is a target that exists and is not a regular file.
 Status WriteFileAtomically(const std::filesystem::path& path, std::string_view contents);
 
 }  // namespace deepinfer

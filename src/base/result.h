@@ -34,12 +34,15 @@ using Status = Result<void>;
 
 // MakeError(ErrorCode::kNotFound, "no file {}", path) converts to any Result<T>.
 template <typename... Args>
-tl::unexpected<Error> MakeError(ErrorCode code, fmt::format_string<Args...> format, Args&&... args) {
+tl::unexpected<Error> MakeError(ErrorCode code, fmt::format_string<Args...> format,
+                                Args&&... args) {
   return tl::unexpected<Error>(Error{code, fmt::format(format, std::forward<Args>(args)...)});
 }
 
 // Forwards an error unchanged, or with "context: " before its message.
-inline tl::unexpected<Error> Forward(Error error) { return tl::unexpected<Error>(std::move(error)); }
+inline tl::unexpected<Error> Forward(Error error) {
+  return tl::unexpected<Error>(std::move(error));
+}
 inline tl::unexpected<Error> Forward(Error error, const std::string& context) {
   error.message = context + ": " + error.message;
   return tl::unexpected<Error>(std::move(error));
@@ -51,15 +54,15 @@ inline tl::unexpected<Error> Forward(Error error, const std::string& context) {
 #define DI_CONCAT(a, b) DI_CONCAT_INNER(a, b)
 
 // DI_RETURN_IF_ERROR(expr): returns expr's error from the enclosing function.
-#define DI_RETURN_IF_ERROR(expr)                                                    \
-  do {                                                                              \
-    auto di_status = (expr);                                                        \
-    if (!di_status) return ::deepinfer::Forward(std::move(di_status).error());      \
+#define DI_RETURN_IF_ERROR(expr)                                               \
+  do {                                                                         \
+    auto di_status = (expr);                                                   \
+    if (!di_status) return ::deepinfer::Forward(std::move(di_status).error()); \
   } while (false)
 
 // DI_ASSIGN_OR_RETURN(auto x, expr): x = value of expr, or returns its error.
-#define DI_ASSIGN_OR_RETURN(lhs, expr)                                                        \
-  auto DI_CONCAT(di_result_, __LINE__) = (expr);                                              \
-  if (!DI_CONCAT(di_result_, __LINE__))                                                       \
-    return ::deepinfer::Forward(std::move(DI_CONCAT(di_result_, __LINE__)).error());          \
+#define DI_ASSIGN_OR_RETURN(lhs, expr)                                               \
+  auto DI_CONCAT(di_result_, __LINE__) = (expr);                                     \
+  if (!DI_CONCAT(di_result_, __LINE__))                                              \
+    return ::deepinfer::Forward(std::move(DI_CONCAT(di_result_, __LINE__)).error()); \
   lhs = std::move(*DI_CONCAT(di_result_, __LINE__))

@@ -13,7 +13,8 @@ namespace deepinfer {
 
 // The calling thread is worker 0, so ThreadPool(1) starts no thread. One ParallelFor runs at a
 // time: the pool belongs to one caller, which must not call it from inside a range function.
-// Range boundaries depend on (count, grain, size()); callers must not let a result depend on them.
+// Range boundaries depend on (count, grain, size()), and who runs a range on the
+// machine's load; callers must not let a result depend on either.
 class ThreadPool {
  public:
   // threads >= 1; smaller values are taken as 1.
@@ -39,16 +40,21 @@ class ThreadPool {
   using Invoke = void (*)(void*, int64_t, int64_t, int);
   void Run(int64_t count, int64_t grain, void* self, Invoke invoke);
   void WorkerLoop(int worker);
-  void RunShare(int worker);
+  // Takes shares of the running job until none is left; false when there was none.
+  bool RunShares(int worker);
 
-  // The job: written before generation_ is advanced, read after it is seen.
+  // A job is cut into shares that any thread may take, so that a thread which has lost its core (or
+  // sleeps) before it took one holds nobody up. The ticket says which is next:
+  // job number << 32 | shares << 16 | next share.
+  std::atomic<uint64_t> ticket_{0};
+  std::atomic<uint32_t> finished_{0};  // shares of the running job
+
+  // The job. Written while no share is open, read by threads that hold one.
   void* self_ = nullptr;
   Invoke invoke_ = nullptr;
   int64_t count_ = 0;
   int64_t grain_ = 1;
 
-  std::atomic<uint64_t> generation_{0};
-  std::atomic<int> pending_{0};
   std::atomic<int> parked_{0};
   std::atomic<bool> stopping_{false};
   std::mutex mutex_;

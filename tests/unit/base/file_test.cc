@@ -125,6 +125,15 @@ TEST_F(FileTest, WritesNewFilesAndReplacesOldOnes) {
   EXPECT_EQ(FilesInFolder(), 1u) << "a temporary file stayed behind";
 }
 
+TEST_F(FileTest, SpecialFilesAreNotReplaced) {
+  const std::filesystem::path pipe = dir_ / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  const auto written = WriteFileAtomically(pipe, "x");
+  ASSERT_FALSE(written);
+  EXPECT_NE(written.error().message.find("special file"), std::string::npos);
+  EXPECT_TRUE(std::filesystem::is_fifo(pipe));
+}
+
 TEST_F(FileTest, WritingIntoAMissingFolderIsAnError) {
   const auto written = WriteFileAtomically(dir_ / "nope" / "out", "x");
   ASSERT_FALSE(written);

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <numeric>
+#include <thread>
 #include <vector>
 
 namespace deepinfer {
@@ -36,12 +37,26 @@ TEST(ThreadPool, EveryIndexIsVisitedExactlyOnceForAnySizeAndGrain) {
   }
 }
 
-TEST(ThreadPool, EachWorkerIsCalledAtMostOnceSoScratchBuffersCanBePerWorker) {
+TEST(ThreadPool, AWorkerRunsOneRangeAtATimeSoScratchBuffersCanBePerWorker) {
   ThreadPool pool(4);
   for (int round = 0; round < 100; ++round) {
-    std::vector<std::atomic<int>> calls(4);
-    pool.ParallelFor(1000, 1, [&](int64_t, int64_t, int worker) { ++calls[worker]; });
-    for (const auto& count : calls) EXPECT_LE(count.load(), 1);
+    std::vector<std::atomic<int>> running(4);
+    pool.ParallelFor(1000, 1, [&](int64_t, int64_t, int worker) {
+      EXPECT_EQ(running[worker].fetch_add(1), 0);
+      running[worker].fetch_sub(1);
+    });
+  }
+}
+
+TEST(ThreadPool, SharesOfWorkersThatNeverComeAreRunByTheCaller) {
+  ThreadPool pool(3);
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));  // workers are parked now
+  for (int round = 0; round < 200; ++round) {
+    std::atomic<int64_t> sum{0};
+    pool.ParallelFor(3, 1, [&](int64_t begin, int64_t end, int) {
+      for (int64_t i = begin; i < end; ++i) sum += i + 1;
+    });
+    ASSERT_EQ(sum.load(), 6);
   }
 }
 

@@ -15,6 +15,11 @@ if(DEEPINFER_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${DEEPINFER_CCACHE})
 endif()
 
+# Hot loops (kernels, tokenizer) ask for -O3 themselves; elsewhere it only costs build time.
+set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
+# Sanitizers: line numbers are all a report needs.
+set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O1 -g1")
+
 set(DEEPINFER_SANITIZE "" CACHE STRING "Value of -fsanitize= for every target (empty: none)")
 option(DEEPINFER_LIBFUZZER "Link the fuzz targets with libFuzzer (clang only)" OFF)
 

@@ -15,6 +15,8 @@ function(deepinfer_test folder)
   deepinfer_resolve(deps ${ARG_DEPS})
   target_link_libraries(test_${name} PRIVATE deepinfer_flags ${deps} deepinfer_test_main)
   target_include_directories(test_${name} PRIVATE ${CMAKE_SOURCE_DIR})
+  # What is tested is optimised in its library; test programs should build fast.
+  target_compile_options(test_${name} PRIVATE -O1)
   target_compile_definitions(test_${name} PRIVATE DEEPINFER_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
   gtest_discover_tests(test_${name} DISCOVERY_MODE PRE_TEST
                        PROPERTIES TIMEOUT 900 LABELS ${folder})

@@ -12,9 +12,9 @@ using kernels::EntryBlocks;
 using kernels::Q8Rows;
 
 namespace {
-// Scores held at a time: query rows are taken in groups so that the score matrix stays bounded at
-// any context length.
-constexpr int64_t kScoreBudget = int64_t{1} << 22;
+// Scores held at a time (1 MiB): query rows are taken in groups, so that scratch memory does not
+// grow with the context until one row alone is longer.
+constexpr int64_t kScoreBudget = int64_t{1} << 18;
 }  // namespace
 
 void ForwardPass::SelectEntries(int layer, const Q8Rows& latent, const bf16* attn_in) {
@@ -62,7 +62,7 @@ void ForwardPass::SelectSegment(int layer, const Segment& segment, const bf16* q
   const int64_t last = segment.row + segment.rows;
   for (int64_t row = segment.row; row < last; row += group) {
     const int64_t rows = std::min(group, last - row);
-    auto* scores = workspace_.Get<float>(Slot::kIndexScores, rows * stride);
+    auto* scores = workspace_.Get<float>(Slot::kIndexScores, std::max(kScoreBudget, stride));
     kernels_.index_scores(pool_, {.queries = rows,
                                   .heads = heads,
                                   .dim = config_.index_head_dim,

@@ -82,12 +82,14 @@ class EvalCommand final : public Command {
                           MeasurePerplexity(*runtime, text, settings, TerminalProgress()));
     }
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+    DI_RETURN_IF_ERROR(Print(results, perplexity, folder));
+    DI_RETURN_IF_ERROR(StandardOutput().Write(fmt::format("{:.1f} s\n", seconds.count())));
+    // The table is on the screen before a bad target can lose it.
+    DI_RETURN_IF_ERROR(StandardOutput().Flush());
     if (json_file_) {
       DI_RETURN_IF_ERROR(WriteUserFile(
           *json_file_, EvalReportJson(results, perplexity ? &*perplexity : nullptr, settings)));
     }
-    DI_RETURN_IF_ERROR(Print(results, perplexity, folder));
-    DI_RETURN_IF_ERROR(StandardOutput().Write(fmt::format("{:.1f} s\n", seconds.count())));
     return kExitOk;
   }
 

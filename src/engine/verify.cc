@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <map>
-#include <set>
 
 #include "base/numeric.h"
 #include "loader/safetensors.h"
@@ -12,7 +10,6 @@
 namespace deepinfer {
 namespace {
 
-using model::v41::ForwardProbe;
 using model::v41::SequenceChunk;
 
 // Tolerance of one kind of tensor.
@@ -100,63 +97,18 @@ void Measure(const TensorView& got_view, const TensorView& want_view, bool sort_
   }
 }
 
-class Comparer final : public ForwardProbe {
- public:
-  Comparer(const SafetensorsFile& dump, int64_t prompt_tokens, bool free_running)
-      : prompt_tokens_(prompt_tokens), free_running_(free_running) {
-    for (const auto& tensor : dump.tensors()) dump_.emplace(tensor.name, &tensor.view);
+void Judge(const Tolerance& tolerance, TensorComparison& out) {
+  if (!out.agrees) return;
+  const double share = static_cast<double>(out.differing) / static_cast<double>(out.elements);
+  if (share > tolerance.differing) {
+    out.problem = fmt::format("{:.3g} % of the elements differ, at most {:.3g} % may", 100 * share,
+                              100 * tolerance.differing);
+  } else if (out.rms_relative > tolerance.rms) {
+    out.problem =
+        fmt::format("relative RMS error {:.3g}, at most {:.3g}", out.rms_relative, tolerance.rms);
   }
-
-  void OnTensor(std::string_view name, const TensorView& value, std::byte* bytes) override {
-    const auto found = dump_.find(std::string(name));
-    if (found == dump_.end()) return;
-    const TensorView& want = *found->second;
-    seen_.insert(found->first);
-    const std::string_view leaf = name.substr(name.rfind('.') + 1);
-    TensorComparison& out = report_.tensors.emplace_back();
-    out.name = name;
-    if (value.dtype != want.dtype || value.shape != want.shape) {
-      out.agrees = false;
-      out.problem =
-          fmt::format("ours is {} {}, the dump's {} {}", DTypeName(value.dtype),
-                      ShapeString(value.shape), DTypeName(want.dtype), ShapeString(want.shape));
-      return;
-    }
-    // Equal scores order chosen experts freely; the set counts.
-    Measure(value, want, leaf == "expert_ids", out);
-    Judge(ToleranceOf(leaf), out);
-    if (!free_running_ && IsInput(leaf)) std::memcpy(bytes, want.data, want.bytes());
-  }
-
-  int64_t WindowSlots(int64_t window) override { return std::min(window, prompt_tokens_); }
-
-  VerifyReport TakeReport() {
-    for (const auto& [name, view] : dump_) {
-      if (seen_.count(name) == 0 && name != "tokens") report_.unused.push_back(name);
-    }
-    return std::move(report_);
-  }
-
- private:
-  static void Judge(const Tolerance& tolerance, TensorComparison& out) {
-    if (!out.agrees) return;
-    const double share = static_cast<double>(out.differing) / static_cast<double>(out.elements);
-    if (share > tolerance.differing) {
-      out.problem = fmt::format("{:.3g} % of the elements differ, at most {:.3g} % may",
-                                100 * share, 100 * tolerance.differing);
-    } else if (out.rms_relative > tolerance.rms) {
-      out.problem =
-          fmt::format("relative RMS error {:.3g}, at most {:.3g}", out.rms_relative, tolerance.rms);
-    }
-    out.agrees = out.problem.empty();
-  }
-
-  std::map<std::string, const TensorView*> dump_;
-  const int64_t prompt_tokens_;
-  const bool free_running_;
-  std::set<std::string> seen_;
-  VerifyReport report_;
-};
+  out.agrees = out.problem.empty();
+}
 
 Result<std::vector<int32_t>> Tokens(const TensorView& view, const std::string& what) {
   if (view.dtype != DType::kI32 && view.dtype != DType::kI64) {
@@ -203,6 +155,41 @@ Result<std::filesystem::path> DumpFile(const std::filesystem::path& folder,
 
 }  // namespace
 
+DumpComparer::DumpComparer(const SafetensorsFile& dump, int64_t prompt_tokens, bool free_running)
+    : prompt_tokens_(prompt_tokens), free_running_(free_running) {
+  for (const auto& tensor : dump.tensors()) dump_.emplace(tensor.name, &tensor.view);
+}
+
+void DumpComparer::OnTensor(std::string_view name, const TensorView& value, std::byte* bytes) {
+  const auto found = dump_.find(name);
+  if (found == dump_.end()) return;
+  const TensorView& want = *found->second;
+  seen_.insert(found->first);
+  const std::string_view leaf = name.substr(name.rfind('.') + 1);
+  TensorComparison& out = report_.tensors.emplace_back();
+  out.name = name;
+  if (value.dtype != want.dtype || value.shape != want.shape) {
+    out.agrees = false;
+    out.problem =
+        fmt::format("ours is {} {}, the dump's {} {}", DTypeName(value.dtype),
+                    ShapeString(value.shape), DTypeName(want.dtype), ShapeString(want.shape));
+    return;
+  }
+  // Equal scores order chosen experts freely; the set counts.
+  Measure(value, want, leaf == "expert_ids", out);
+  Judge(ToleranceOf(leaf), out);
+  if (!free_running_ && IsInput(leaf)) std::memcpy(bytes, want.data, want.bytes());
+}
+
+int64_t DumpComparer::WindowSlots(int64_t window) { return std::min(window, prompt_tokens_); }
+
+VerifyReport DumpComparer::TakeReport() {
+  for (const auto& [name, view] : dump_) {
+    if (seen_.count(name) == 0 && name != "tokens") report_.unused.push_back(name);
+  }
+  return std::move(report_);
+}
+
 const TensorComparison* VerifyReport::first_divergence() const {
   const auto found = std::find_if(tensors.begin(), tensors.end(),
                                   [](const TensorComparison& t) { return !t.agrees; });
@@ -235,7 +222,7 @@ Result<VerifyDump> FindVerifyDump(const std::filesystem::path& path, const std::
 Result<VerifyReport> Verify(const model::v41::Model& model, model::v41::ForwardContext& context,
                             const VerifyDump& dump, bool free_running) {
   DI_ASSIGN_OR_RETURN(const SafetensorsFile file, SafetensorsFile::Open(dump.file));
-  Comparer comparer(file, std::ssize(dump.tokens), free_running);
+  DumpComparer comparer(file, std::ssize(dump.tokens), free_running);
   // With draft rings, so that the taps are computed too.
   const auto state = model.NewSequence(model.config().num_draft_stages > 0);
   const SequenceChunk chunk{

@@ -3,12 +3,17 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <span>
+#include <functional>
+#include <map>
+#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
+#include "loader/safetensors.h"
 #include "model/v41/model.h"
+#include "tensor/tensor_view.h"
 
 namespace deepinfer {
 
@@ -29,6 +34,26 @@ struct VerifyReport {
 
   // The first that does not agree; null when all do.
   const TensorComparison* first_divergence() const;
+};
+
+// Compares what a forward or a draft shows with the tensors of a dump, and by default replaces the
+// inputs of every block by the dump's (see Verify). The dump must outlive it.
+class DumpComparer final : public model::v41::ForwardProbe {
+ public:
+  // `prompt_tokens`: length of the prompt the dump was captured on.
+  DumpComparer(const SafetensorsFile& dump, int64_t prompt_tokens, bool free_running);
+
+  void OnTensor(std::string_view name, const TensorView& value, std::byte* bytes) override;
+  int64_t WindowSlots(int64_t window) override;
+  // What was seen since the construction. Call once.
+  VerifyReport TakeReport();
+
+ private:
+  std::map<std::string, const TensorView*, std::less<>> dump_;
+  const int64_t prompt_tokens_;
+  const bool free_running_;
+  std::set<std::string> seen_;
+  VerifyReport report_;
 };
 
 struct VerifyDump {

@@ -1,5 +1,5 @@
-// Matrix products. This file alone is compiled with product and sum contracted: every product here
-// is exact, so results stay the same bits with and without (reference.h).
+// Matrix products. Like exact_dot.cc this file is compiled with product and sum contracted: every
+// product here is exact, so results stay the same bits with and without (reference.h).
 #include <algorithm>
 
 #include "kernels/reference/decode.h"

@@ -67,9 +67,6 @@ void DraftPass::Run(int32_t next, DraftResult& out) {
   Embed(tokens);
   for (int stage = 0; stage < config_.num_draft_stages; ++stage) RunStage(stage);
 
-  const BlockWeights& last = draft.stages.back();
-  Observe(last.name, "x_out", DType::kBF16, {rows_, config_.hc_mult, hidden}, h_);
-  Observe(last.name, "pre_out", DType::kF32, {rows_, config_.hc_mult}, pre_);
   bf16* x = FinalNorm(h_, pre_, rows_, draft.norm);
   out.logits.resize(rows_ * config_.vocab_size);
   kernels_.gemm_bf16_f32(pool_, {x, rows_, hidden, hidden}, model_.weights_->head,
@@ -107,6 +104,8 @@ void DraftPass::RunStage(int stage) {
   AddSublayer(AttendAndProject(block, q, lists, rotation_));
   Observe(block.name, "x_mid", DType::kBF16, {rows_, config_.hc_mult, hidden}, h_);
   FeedForward(block, nullptr);
+  Observe(block.name, "x_out", DType::kBF16, {rows_, config_.hc_mult, hidden}, h_);
+  Observe(block.name, "pre_out", DType::kF32, {rows_, config_.hc_mult}, pre_);
 }
 
 // Markov correction, token by token, and the confidence of each draft.

@@ -58,11 +58,13 @@ void ForwardPass::SelectSegment(int layer, const Segment& segment, const bf16* q
   const EntryBlocks keys{source.index_keys.blocks(), EntryStore::kEntriesPerBlock,
                          source.index_keys.entry_bytes()};
   const int64_t stride = std::max<int64_t>(1, segment.end() / role.ratio);
-  const int64_t group = std::max<int64_t>(1, kScoreBudget / stride);
+  // A probe sees the scores of all rows at once.
+  const int64_t group =
+      probe_ != nullptr ? segment.rows : std::max<int64_t>(1, kScoreBudget / stride);
   const int64_t last = segment.row + segment.rows;
   for (int64_t row = segment.row; row < last; row += group) {
     const int64_t rows = std::min(group, last - row);
-    auto* scores = workspace_.Get<float>(Slot::kIndexScores, std::max(kScoreBudget, stride));
+    auto* scores = workspace_.Get<float>(Slot::kIndexScores, std::max(kScoreBudget, rows * stride));
     kernels_.index_scores(pool_, {.queries = rows,
                                   .heads = heads,
                                   .dim = config_.index_head_dim,

@@ -43,7 +43,8 @@ void ForwardPass::SelectEntries(int layer, const Q8Rows& latent, const bf16* att
   selected_ = workspace_.Get<int32_t>(Slot::kSelected, rows_ * config_.index_topk);
   selected_count_ = workspace_.Get<int64_t>(Slot::kSelectedCount, rows_);
   if (config_.roles[layer].makes_candidates) {
-    candidate_stride_ = std::max<int64_t>(1, CeilDiv(most_visible, config_.candidate_block_size));
+    // In steps, so that a growing context rarely reallocates.
+    candidate_stride_ = (CeilDiv(most_visible, config_.candidate_block_size) / 256 + 1) * 256;
     candidates_ = workspace_.Get<uint8_t>(Slot::kCandidates, rows_ * candidate_stride_);
   }
   for (const Segment& segment : segments_) SelectSegment(layer, segment, q, weights, visible);

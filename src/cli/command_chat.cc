@@ -110,7 +110,7 @@ class ChatCommand final : public Command {
     }
     std::string line;
     for (;;) {
-      const LineEditor::Outcome outcome = editor.Read("> ", line);
+      DI_ASSIGN_OR_RETURN(const LineEditor::Outcome outcome, editor.Read("> ", line));
       if (outcome == LineEditor::Outcome::kEnd) {
         if (editor.interactive()) PrintNote("");
         break;
@@ -119,10 +119,12 @@ class ChatCommand final : public Command {
         PrintNote("");
         continue;
       }
-      if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
+      const bool too_long = outcome == LineEditor::Outcome::kTooLong;
+      if (!too_long && line.find_first_not_of(" \t\r") == std::string::npos) continue;
       if (line == "/quit") break;
-      const Status status = line.starts_with('/') ? RunSlash(line, conversation)
-                                                  : Answer(*session, line, conversation);
+      const Status status = too_long                ? Status(Forward(LineTooLong()))
+                            : line.starts_with('/') ? RunSlash(line, conversation)
+                                                    : Answer(*session, line, conversation);
       if (status) continue;
       if (!StandardOutput().Flush()) return Forward(status.error());
       PrintNote("error: " + status.error().message);
@@ -146,9 +148,14 @@ class ChatCommand final : public Command {
                         Complete(session.generator(), runtime.tokenizer(), std::move(prompt),
                                  defaults.sampling, defaults.max_tokens, hooks));
     DI_RETURN_IF_ERROR(printer.Finish());
-    conversation.Add(
-        {text, std::move(completion.output.reasoning), std::move(completion.output.content)});
-    switch (completion.generation.reason) {
+    const FinishReason reason = completion.generation.reason;
+    const ParsedOutput& output = completion.output;
+    if (reason == FinishReason::kCancelled && output.reasoning.empty() && output.content.empty()) {
+      PrintNote("[stopped before an answer; the message is dropped]");
+      return {};
+    }
+    conversation.Add({text, output.reasoning, output.content});
+    switch (reason) {
       case FinishReason::kLength:
         PrintNote(fmt::format("[cut off after --max-tokens {}]", defaults.max_tokens));
         break;

@@ -1,8 +1,9 @@
 // deepinfer generate: one prompt to streamed text, or JSON lines in and out.
-#include <iostream>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "cli/command.h"
+#include "cli/line_reader.h"
 #include "cli/output.h"
 #include "cli/session.h"
 #include "cli/stream_printer.h"
@@ -12,30 +13,12 @@
 namespace deepinfer::cli {
 namespace {
 
-// Hands out the lines of a file, or of standard input as they arrive.
-class LineReader {
- public:
-  static Result<LineReader> Open(const std::string& name) {
-    LineReader reader;
-    if (name == "-") return reader;
-    DI_ASSIGN_OR_RETURN(reader.text_, ReadFile(name));
-    reader.from_file_ = true;
-    return reader;
-  }
-  bool Next(std::string& line) {
-    if (!from_file_) return static_cast<bool>(std::getline(std::cin, line));
-    if (position_ >= text_.size()) return false;
-    const size_t end = std::min(text_.find('\n', position_), text_.size());
-    line.assign(text_, position_, end - position_);
-    position_ = end + 1;
-    return true;
-  }
-
- private:
-  std::string text_;
-  size_t position_ = 0;
-  bool from_file_ = false;
-};
+// The lines of a file, or of standard input as they arrive.
+Result<LineReader> OpenLines(const std::string& name) {
+  if (name == "-") return LineReader(STDIN_FILENO);
+  DI_ASSIGN_OR_RETURN(std::string text, ReadFile(name));
+  return LineReader(std::move(text));
+}
 
 class GenerateCommand final : public Command {
  public:
@@ -119,18 +102,23 @@ class GenerateCommand final : public Command {
   }
 
   Result<int> RunLines(const ResolvedOptions& options, const RequestDefaults& defaults) {
-    DI_ASSIGN_OR_RETURN(LineReader reader, LineReader::Open(*jsonl_));
+    DI_ASSIGN_OR_RETURN(LineReader reader, OpenLines(*jsonl_));
     DI_ASSIGN_OR_RETURN(const auto session, Session::Open(options));
     Output& output = StandardOutput();
     std::string line;
     int64_t number = 0;
     int64_t failed = 0;
     int64_t requests = 0;
-    while (reader.Next(line)) {
-      ++number;
-      if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
+    for (;;) {
+      DI_ASSIGN_OR_RETURN(const LineReader::Outcome outcome, reader.Next(line));
+      if (outcome == LineReader::Outcome::kEnd) break;
+      const bool too_long = outcome == LineReader::Outcome::kTooLong;
+      // Editors put a byte-order mark before the first line; it is no part of the JSON.
+      if (++number == 1 && line.starts_with("\xEF\xBB\xBF")) line.erase(0, 3);
+      if (!too_long && line.find_first_not_of(" \t\r") == std::string::npos) continue;
       ++requests;
-      auto response = Respond(*session, line, defaults);
+      auto response = too_long ? Result<std::string>(Forward(LineTooLong()))
+                               : Respond(*session, line, defaults);
       if (!response) {
         ++failed;
         response = ErrorJson(RequestId(line), number, response.error());

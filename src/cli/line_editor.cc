@@ -1,23 +1,40 @@
 #include "cli/line_editor.h"
 
 #include <editline/readline.h>
+#include <langinfo.h>
 #include <unistd.h>
 
+#include <clocale>
 #include <cstdlib>
-#include <iostream>
+#include <cstring>
 
 #include "cli/interrupt.h"
 #include "cli/output.h"
 
 namespace deepinfer::cli {
+namespace {
 
-LineEditor::LineEditor() : interactive_(IsTerminal(STDIN_FILENO) && IsTerminal(STDOUT_FILENO)) {
-  if (interactive_) using_history();
+// The library decodes keys by LC_CTYPE and drops what that cannot express. Other categories stay
+// "C": numbers are written and read in one way everywhere.
+void UseUtf8Characters() {
+  std::setlocale(LC_CTYPE, "");
+  if (std::strcmp(::nl_langinfo(CODESET), "UTF-8") != 0) std::setlocale(LC_CTYPE, "C.UTF-8");
 }
 
-LineEditor::Outcome LineEditor::Read(const std::string& prompt, std::string& line) {
+}  // namespace
+
+LineEditor::LineEditor()
+    : interactive_(IsTerminal(STDIN_FILENO) && IsTerminal(STDOUT_FILENO)), pipe_(STDIN_FILENO) {
+  if (!interactive_) return;
+  UseUtf8Characters();
+  using_history();
+}
+
+Result<LineEditor::Outcome> LineEditor::Read(const std::string& prompt, std::string& line) {
   if (!interactive_) {
-    return std::getline(std::cin, line) ? Outcome::kLine : Outcome::kEnd;
+    DI_ASSIGN_OR_RETURN(const LineReader::Outcome outcome, pipe_.Next(line));
+    if (outcome == LineReader::Outcome::kTooLong) return Outcome::kTooLong;
+    return outcome == LineReader::Outcome::kLine ? Outcome::kLine : Outcome::kEnd;
   }
   Interrupt().store(false);
   char* text = readline(prompt.c_str());

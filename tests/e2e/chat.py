@@ -43,12 +43,20 @@ class Piped(ProgramTest):
         self.assertIn("offset 0", done.err)
 
 
+    def test_a_line_beyond_the_limit_is_named_and_the_rest_is_read(self):
+        saved = self.folder / "chat.json"
+        done = run("chat", stdin=b"x" * ((64 << 20) + 1) + f"\n/save {saved}\n".encode())
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(f"more than the allowed {64 << 20} bytes", done.err)
+        self.assertEqual(json.loads(saved.read_text())["messages"], [])
+
+
 class OnATerminal(ProgramTest):
-    def start(self, *args):
+    def start(self, *args, **variables):
         self.terminal, inner = pty.openpty()
         self.process = subprocess.Popen(
             [program.BINARY, "chat", *args], stdin=inner, stdout=inner, stderr=inner,
-            env=environment(TERM="xterm"), start_new_session=True,
+            env=environment(TERM="xterm", **variables), start_new_session=True,
             preexec_fn=lambda: os.set_inheritable(inner, True))
         os.close(inner)
         self.addCleanup(os.close, self.terminal)
@@ -59,19 +67,19 @@ class OnATerminal(ProgramTest):
         end = time.monotonic() + seconds
         while text.encode() not in self.shown:
             self.assertLess(time.monotonic(), end, f"no {text!r} in {self.shown!r}")
-            if select.select([self.terminal], [], [], 1)[0]:
+            if select.select([self.terminal], [], [], min(1, seconds))[0]:
                 self.shown += os.read(self.terminal, 4096)
         self.shown = self.shown[self.shown.index(text.encode()) + len(text):]
 
     def send(self, text):
         os.write(self.terminal, text.encode())
 
-    def interrupt_until(self, text):
+    def interrupt_until(self, text, every=2):
         # A signal between two reads of the editor only takes effect at the next one.
-        for _ in range(60):
+        for _ in range(int(120 / every)):
             self.process.send_signal(signal.SIGINT)
             try:
-                return self.wait_for(text, seconds=2)
+                return self.wait_for(text, seconds=every)
             except AssertionError:
                 continue
         self.fail(f"no {text!r} after Ctrl-C; shown: {self.shown!r}")
@@ -85,6 +93,36 @@ class OnATerminal(ProgramTest):
         self.wait_for("\x1b[2m", seconds=60)
         self.interrupt_until("[stopped]")
         self.wait_for("> ", seconds=60)
+        self.send("\x04")
+        self.assertEqual(self.process.wait(60), 0)
+
+    def saved_messages(self):
+        path = self.folder / "chat.json"
+        self.send(f"/save {path}\r")
+        self.send("/nonsense\r")  # its error says that the file is there
+        self.wait_for("no command", seconds=60)
+        return json.loads(path.read_text())["messages"]
+
+    def test_typed_characters_arrive_in_every_locale(self):
+        typed = "Häuser 世界 😀 end"
+        for locale in ("", "C", "C.UTF-8", "POSIX"):
+            self.start("--max-tokens", "1", LC_ALL=locale, LC_CTYPE=locale, LANG=locale)
+            self.wait_for("> ", seconds=60)
+            self.send(typed + "\r")
+            self.wait_for("cut off", seconds=60)
+            self.assertEqual(self.saved_messages()[0], {"role": "user", "content": typed}, locale)
+            self.send("\x04")
+            self.assertEqual(self.process.wait(60), 0)
+
+    def test_ctrl_c_before_the_answer_drops_the_message(self):
+        # Long enough that the answer is still seconds away when the signal comes.
+        self.start("--threads", "1", "--prefill-chunk-tokens", "1", "--system", "1 2 3 4 " * 900)
+        self.wait_for("> ", seconds=60)
+        self.send("Hello\r")
+        self.wait_for("Hello", seconds=60)
+        self.wait_for("\n", seconds=60)
+        self.interrupt_until("the message is dropped", every=0.2)
+        self.assertEqual([m["role"] for m in self.saved_messages()], ["system"])
         self.send("\x04")
         self.assertEqual(self.process.wait(60), 0)
 

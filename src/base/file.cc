@@ -131,7 +131,7 @@ Status WriteFileAtomically(const std::filesystem::path& path, std::string_view c
   }
   std::string temporary = path.string() + ".XXXXXX";
   const Descriptor file(::mkostemp(temporary.data(), O_CLOEXEC));
-  if (file.get() < 0) return SystemError("create", temporary);
+  if (file.get() < 0) return SystemError("create", path);
   const auto fail = [&](std::string_view what) {
     auto error = SystemError(what, path);
     ::unlink(temporary.c_str());

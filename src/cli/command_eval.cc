@@ -64,7 +64,13 @@ class EvalCommand final : public Command {
                      "prefill-chunk-tokens", "check-weights"});
   }
 
+  Status Validate(const ResolvedOptions&) override {
+    if (!tasks_ || !SplitNames(*tasks_).empty()) return {};
+    return MakeError(ErrorCode::kInvalidArgument, "--tasks \"{}\" names no task", *tasks_);
+  }
+
   Result<int> Run(const ResolvedOptions& options) override {
+    if (json_file_) DI_RETURN_IF_ERROR(CheckUserFile(*json_file_));
     DI_ASSIGN_OR_RETURN(const std::filesystem::path model, ChooseModel(options));
     const std::filesystem::path folder = data_ ? std::filesystem::path(*data_) : model / "eval";
     DI_ASSIGN_OR_RETURN(const std::vector<EvalTask> tasks, ReadTasks(folder));

@@ -16,9 +16,10 @@ std::string AsJsonText(std::string_view text) {
   return Json(std::string(text)).dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
+constexpr std::string_view kSeparators = ", \t\n[]";
+
 // Ids separated by commas or blanks.
 Result<std::vector<int32_t>> ParseIds(std::string_view text, int32_t vocab_size) {
-  constexpr std::string_view kSeparators = ", \t\n[]";
   std::vector<int32_t> ids;
   for (size_t begin = text.find_first_not_of(kSeparators); begin != std::string_view::npos;) {
     const size_t end = std::min(text.find_first_of(kSeparators, begin), text.size());
@@ -56,9 +57,15 @@ class TokenizeCommand final : public Command {
     flags.FromTable({"model"});
   }
   Status Validate(const ResolvedOptions&) override {
-    if (int{text_.has_value()} + int{file_.has_value()} + int{decode_.has_value()} == 1) return {};
-    return MakeError(ErrorCode::kInvalidArgument,
-                     "give exactly one of TEXT (- for standard input), --file FILE, --decode IDS");
+    if (int{text_.has_value()} + int{file_.has_value()} + int{decode_.has_value()} != 1) {
+      return MakeError(
+          ErrorCode::kInvalidArgument,
+          "give exactly one of TEXT (- for standard input), --file FILE, --decode IDS");
+    }
+    if (decode_ && decode_->find_first_not_of(kSeparators) == std::string::npos) {
+      return MakeError(ErrorCode::kInvalidArgument, "--decode \"{}\" holds no token id", *decode_);
+    }
+    return {};
   }
 
   Result<int> Run(const ResolvedOptions& options) override {

@@ -24,7 +24,8 @@ void FlagSet::Text(const std::string& name, std::optional<std::string>& target,
                    const std::string& value_name, const std::string& help) {
   app_.add_option_function<std::string>(
           "--" + name, [&target](const std::string& value) { target = value; }, help)
-      ->type_name(value_name);
+      ->type_name(value_name)
+      ->take_last();
 }
 
 void FlagSet::Integer(const std::string& name, std::optional<int64_t>& target, int64_t min,
@@ -39,11 +40,12 @@ void FlagSet::Integer(const std::string& name, std::optional<int64_t>& target, i
             target = value;
           },
           help)
-      ->type_name("N");
+      ->type_name("N")
+      ->take_last();
 }
 
 void FlagSet::Switch(const std::string& name, bool& target, const std::string& help) {
-  app_.add_flag("--" + name, target, help);
+  app_.add_flag("--" + name, target, help)->take_last();
 }
 
 void FlagSet::FromTable(std::initializer_list<std::string_view> options) {
@@ -58,7 +60,8 @@ void FlagSet::FromTable(std::initializer_list<std::string_view> options) {
               table_values_[key] = value;
             },
             OptionHelp(*spec))
-        ->type_name(std::string(spec->value_name));
+        ->type_name(std::string(spec->value_name))
+        ->take_last();
   }
 }
 

@@ -18,6 +18,7 @@ class App;
 namespace deepinfer::cli {
 
 // Wraps one sub-command of the parser. Targets must outlive the parse. Names come without dashes.
+// Of a flag given twice the last one counts.
 class FlagSet {
  public:
   explicit FlagSet(CLI::App& app) : app_(app) {}

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <new>
 
 #include "base/file.h"
 
@@ -25,6 +26,14 @@ int WriteAll(int descriptor, std::string_view text) {
     text.remove_prefix(static_cast<size_t>(n));
   }
   return 0;
+}
+
+Status RefuseSpecialFile(const std::filesystem::path& path) {
+  std::error_code error;
+  const std::filesystem::file_status status = std::filesystem::status(path, error);
+  if (!std::filesystem::exists(status) || std::filesystem::is_regular_file(status)) return {};
+  return MakeError(ErrorCode::kInvalidArgument, "cannot write {}: it is no regular file",
+                   path.string());
 }
 
 }  // namespace
@@ -72,21 +81,33 @@ Result<std::string> ReadStandardInput(size_t max_bytes) {
       return MakeError(ErrorCode::kIo, "cannot read standard input: {}", std::strerror(errno));
     }
     if (n == 0) return text;
-    text.append(block, static_cast<size_t>(n));
-    if (text.size() > max_bytes) {
+    if (static_cast<size_t>(n) > max_bytes - text.size()) {
       return MakeError(ErrorCode::kResourceExhausted,
                        "standard input is longer than the allowed {} bytes", max_bytes);
+    }
+    try {
+      text.append(block, static_cast<size_t>(n));
+    } catch (const std::bad_alloc&) {
+      return MakeError(ErrorCode::kResourceExhausted,
+                       "standard input is longer than memory holds (after {} bytes)", text.size());
     }
   }
 }
 
-Status WriteUserFile(const std::filesystem::path& path, std::string_view contents) {
+Status CheckUserFile(const std::filesystem::path& path) {
+  DI_RETURN_IF_ERROR(RefuseSpecialFile(path));
+  const std::filesystem::path parent = path.has_parent_path() ? path.parent_path() : ".";
   std::error_code error;
-  const std::filesystem::file_status status = std::filesystem::status(path, error);
-  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
-    return MakeError(ErrorCode::kInvalidArgument, "cannot write {}: it is no regular file",
-                     path.string());
+  if (path.has_filename() && std::filesystem::is_directory(parent, error)) {
+    if (::access(parent.c_str(), W_OK | X_OK) == 0) return {};
+    return MakeError(ErrorCode::kIo, "cannot write {}: {}", path.string(), std::strerror(errno));
   }
+  return MakeError(ErrorCode::kNotFound, "cannot write {}: no folder {}", path.string(),
+                   parent.string());
+}
+
+Status WriteUserFile(const std::filesystem::path& path, std::string_view contents) {
+  DI_RETURN_IF_ERROR(RefuseSpecialFile(path));
   return WriteFileAtomically(path, contents);
 }
 

@@ -39,8 +39,12 @@ bool IsTerminal(int descriptor);
 // Whether standard output shows colours: a terminal, and NO_COLOR is unset.
 bool OutputShowsStyle();
 
-// All of standard input; refuses more than max_bytes.
+// All of standard input; kResourceExhausted for more than max_bytes or than memory holds.
 Result<std::string> ReadStandardInput(size_t max_bytes = size_t{1} << 30);
+
+// Whether a path that the user chose can be written, for use before long work whose result an error
+// would lose: its folder exists and can be written, and it is no folder, pipe or device.
+Status CheckUserFile(const std::filesystem::path& path);
 
 // WriteFileAtomically for a path that the user chose: refuses one that exists and is no regular
 // file, since the renaming would replace a device node or a pipe by a file.

@@ -91,6 +91,28 @@ class BadOptions(ProgramTest):
         self.expect_error(run("generate", "--prefill-mode", "compact", "--prefill-keep-tokens",
                               "139", "x"), 1, "139", "140", "sliding window")
 
+    def test_of_a_flag_given_twice_the_last_counts(self):
+        args = ("generate", "--raw", "--stats", "--stats", "--max-tokens", "7", "x")
+        done = run(*args, "--max-tokens", "1", "--model", self.folder / "none", "--model", NANO)
+        self.assertEqual(done.returncode, 0, done.err)
+        self.assertIn("cut off after --max-tokens 1\n", done.err)
+        self.expect_error(run("eval", "--limit", "1", "--limit", "0"), 2, "0", "1 to")
+        self.expect_error(run("generate", "x", "y"), 2, "y")
+
+    def test_lists_that_hold_nothing_are_usage_errors(self):
+        for ids in ("", ",", "[]", " , "):
+            self.expect_error(run("tokenize", "--decode", ids), 2, f'--decode "{ids}"')
+        for tasks in ("", ",,"):
+            self.expect_error(run("eval", "--tasks", tasks), 2, f'--tasks "{tasks}"')
+
+    def test_a_report_that_cannot_be_written_is_refused_before_the_work(self):
+        args = ("eval", "--model", self.folder / "no-model", "--json")
+        self.expect_error(run(*args, self.folder), 1, f"cannot write {self.folder}:")
+        self.expect_error(run(*args, "/dev/null"), 1, "cannot write /dev/null:")
+        self.expect_error(run(*args, self.folder / "no" / "report"), 1, f"{self.folder / 'no'}")
+        self.expect_error(run(*args, ""), 1, "cannot write :")
+        self.expect_error(run(*args, "report.json"), 1, "no-model")
+
     def test_unknown_flags_and_commands(self):
         self.expect_error(run("generate", "--fast", "x"), 2, "--fast")
         self.expect_error(run("frobnicate"), 2, "frobnicate")

@@ -78,6 +78,25 @@ class Generate(ProgramTest):
         self.assertIn("token id 99999", out[4]["error"]["message"])
         self.assertEqual(out[5]["line"], 6)
 
+    def test_a_byte_order_mark_before_json_lines_is_no_part_of_them(self):
+        for request in ({"prompt": "Hi", "max_tokens": 1},
+                        {"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 1}):
+            text = b"\xef\xbb\xbf" + json.dumps(request).encode()
+            done = run("generate", "--jsonl", "-", stdin=text)
+            self.assertEqual(done.returncode, 0, done.out)
+        self.assertEqual(run("generate", "--jsonl", "-", stdin=b"\xef\xbb\xbf\n").out, "")
+
+    def test_a_json_line_beyond_the_limit_is_an_error_and_the_rest_is_answered(self):
+        request = json.dumps({"prompt": "It was", "mode": "raw", "max_tokens": 1}).encode()
+        text = b"x" * ((64 << 20) + 1) + b"\n" + request
+        for done in (run("generate", "--jsonl", "-", stdin=text),
+                     run("generate", "--jsonl", self.write("requests.jsonl", text))):
+            self.assertEqual(done.returncode, 1)
+            out = [json.loads(line) for line in done.out.splitlines()]
+            self.assertIn(f"more than the allowed {64 << 20} bytes", out[0]["error"]["message"])
+            self.assertEqual(out[0]["line"], 1)
+            self.assertEqual(out[1]["finish_reason"], "length")
+
     def test_tools_of_a_file_give_tool_calls(self):
         item = json.loads((NANO / "eval" / "tool_call.jsonl").read_text().splitlines()[0])
         tools = self.write("tools.json", json.dumps(item["tools"]))

@@ -138,6 +138,8 @@ TEST_F(FileTest, WritingIntoAMissingFolderIsAnError) {
   const auto written = WriteFileAtomically(dir_ / "nope" / "out", "x");
   ASSERT_FALSE(written);
   EXPECT_EQ(written.error().code, ErrorCode::kNotFound);
+  // The target, not the temporary file beside it.
+  EXPECT_THAT(written.error().message, HasSubstr((dir_ / "nope" / "out").string() + ": "));
 }
 
 TEST_F(FileTest, WritingOntoAFolderIsAnErrorAndLeavesNoTemporary) {

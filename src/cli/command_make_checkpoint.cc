@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "cli/command.h"
+#include "cli/interrupt.h"
 #include "cli/output.h"
 #include "cli/session.h"
 #include "config/model_config.h"
@@ -81,6 +82,9 @@ class MakeCheckpointCommand final : public Command {
     make.seed = static_cast<uint64_t>(seed_.value_or(0));
     if (shard_mib_) make.shard_bytes = static_cast<uint64_t>(*shard_mib_) << 20;
     make.threads = ThreadCount(options.values.threads);
+    // Either signal still removes the unfinished folder.
+    make.cancelled = &Interrupt();
+    CatchInterrupt({SIGINT, SIGTERM});
     DI_RETURN_IF_ERROR(MakeCheckpoint(make, TerminalProgress()));
     DI_RETURN_IF_ERROR(StandardOutput().Write(*out_ + "\n"));
     return kExitOk;

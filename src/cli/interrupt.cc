@@ -1,7 +1,5 @@
 #include "cli/interrupt.h"
 
-#include <csignal>
-
 namespace deepinfer::cli {
 namespace {
 std::atomic<bool> interrupted{false};
@@ -10,12 +8,12 @@ static_assert(std::atomic<bool>::is_always_lock_free, "the flag is set by a sign
 
 std::atomic<bool>& Interrupt() { return interrupted; }
 
-void CatchInterrupt() {
+void CatchInterrupt(std::initializer_list<int> signals) {
   struct sigaction action{};
   action.sa_handler = [](int) { interrupted.store(true); };
   sigemptyset(&action.sa_mask);
   action.sa_flags = 0;  // no SA_RESTART: a blocking read returns
-  sigaction(SIGINT, &action, nullptr);
+  for (int signal : signals) sigaction(signal, &action, nullptr);
 }
 
 }  // namespace deepinfer::cli

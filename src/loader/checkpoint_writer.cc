@@ -126,8 +126,8 @@ std::vector<ShardPlan> PlanShards(std::span<const ExpectedTensor> tensors, uint6
 }
 
 Status WriteRandomShard(const std::filesystem::path& path, std::span<const ExpectedTensor> tensors,
-                        uint64_t seed, ThreadPool& pool, uint64_t& done, uint64_t total,
-                        const ProgressFn& progress) {
+                        uint64_t seed, ThreadPool& pool, const std::atomic<bool>* cancelled,
+                        uint64_t& done, uint64_t total, const ProgressFn& progress) {
   DI_ASSIGN_OR_RETURN(OutputFile file, OutputFile::Create(path));
   const std::string header = Header(tensors);
   DI_RETURN_IF_ERROR(file.Write(std::as_bytes(std::span(header))));
@@ -139,6 +139,9 @@ Status WriteRandomShard(const std::filesystem::path& path, std::span<const Expec
     DI_ASSIGN_OR_RETURN(const RandomTensor values, RandomTensor::Create(tensor, weight, seed));
     const uint64_t size = TensorBytes(tensor);
     for (uint64_t offset = 0; offset < size; offset += kBufferBytes) {
+      if (cancelled != nullptr && cancelled->load()) {
+        return MakeError(ErrorCode::kCancelled, "make-checkpoint cancelled");
+      }
       buffer.resize(std::min(kBufferBytes, size - offset));
       pool.ParallelFor(static_cast<int64_t>(buffer.size()), kPartBytes,
                        [&](int64_t begin, int64_t end, int) {

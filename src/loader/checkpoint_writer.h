@@ -1,6 +1,7 @@
 // Writes safetensors shards and their index, piece by piece.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -32,10 +33,10 @@ std::vector<ShardPlan> PlanShards(std::span<const ExpectedTensor> tensors, uint6
 
 // Writes one file: header, then the contents of each tensor of `tensors` from random weights, with
 // buffers of 16 MiB. `done` counts tensor bytes and is advanced. Synced before it returns.
-// kResourceExhausted on a full disk.
+// kResourceExhausted on a full disk; kCancelled soon after `cancelled` (may be null) becomes true.
 Status WriteRandomShard(const std::filesystem::path& path, std::span<const ExpectedTensor> tensors,
-                        uint64_t seed, ThreadPool& pool, uint64_t& done, uint64_t total,
-                        const ProgressFn& progress);
+                        uint64_t seed, ThreadPool& pool, const std::atomic<bool>* cancelled,
+                        uint64_t& done, uint64_t total, const ProgressFn& progress);
 
 // The text of model.safetensors.index.json.
 std::string ShardIndex(std::span<const ExpectedTensor> tensors, std::span<const ShardPlan> shards);

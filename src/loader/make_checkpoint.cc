@@ -160,9 +160,9 @@ Status MakeCheckpoint(const MakeCheckpointOptions& options, const ProgressFn& pr
   ThreadPool pool(options.threads);
   uint64_t done = 0;
   for (const ShardPlan& shard : shards) {
-    DI_RETURN_IF_ERROR(WriteRandomShard(temporary.path() / shard.file_name,
-                                        std::span(tensors).subspan(shard.first, shard.count),
-                                        options.seed, pool, done, total, progress));
+    DI_RETURN_IF_ERROR(WriteRandomShard(
+        temporary.path() / shard.file_name, std::span(tensors).subspan(shard.first, shard.count),
+        options.seed, pool, options.cancelled, done, total, progress));
   }
   if (shards.size() > 1) {
     DI_RETURN_IF_ERROR(WriteFileAtomically(temporary.path() / "model.safetensors.index.json",

@@ -1,6 +1,7 @@
 // Makes a checkpoint in the release's format with random weights.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -23,6 +24,8 @@ struct MakeCheckpointOptions {
   // Files end before they exceed this many tensor bytes. [2^20, 2^46].
   uint64_t shard_bytes = uint64_t{4} << 30;
   int threads = 1;  // [1, 1024]
+  // Polled; true ends the work with kCancelled. May be null.
+  const std::atomic<bool>* cancelled = nullptr;
 };
 
 // Writes config.json (fitted to the tokenizer), tokenizer.json, tokenizer_config.json,
@@ -31,7 +34,7 @@ struct MakeCheckpointOptions {
 // "NAME.incomplete-XXXXXX" beside the target, which is then renamed: the target appears whole or
 // not at all, and after an error nothing is left. Progress counts tensor bytes.
 // Errors: kInvalidArgument (options, target in use), kResourceExhausted (disk full, or too few
-// bytes free before anything is written), kIo.
+// bytes free before anything is written), kIo, kCancelled.
 Status MakeCheckpoint(const MakeCheckpointOptions& options, const ProgressFn& progress);
 
 }  // namespace deepinfer

@@ -1,8 +1,12 @@
 """The commands beside generation: tokenize, encode, inspect, make-checkpoint, help."""
 
 import json
+import signal
+import subprocess
+import time
 
-from program import NANO, ProgramTest, main, run
+import program
+from program import NANO, ProgramTest, environment, main, run
 
 
 class Tools(ProgramTest):
@@ -51,6 +55,22 @@ class Tools(ProgramTest):
         self.assertEqual(outs[0], outs[1])
         self.expect_error(run("make-checkpoint", "--preset", "tiny", "--out", self.folder / "a"),
                           1, str(self.folder / "a"))
+
+    def test_an_interrupted_make_checkpoint_leaves_nothing(self):
+        for number in (signal.SIGINT, signal.SIGTERM):
+            # Large enough that it is not made before the signal comes.
+            command = [program.BINARY, "make-checkpoint", "--preset", "mid", "--threads", "1",
+                       "--out", str(self.folder / "made")]
+            with subprocess.Popen(command, stderr=subprocess.PIPE, env=environment()) as process:
+                end = time.monotonic() + 60
+                while not list(self.folder.glob("made.incomplete-*/*.safetensors")):
+                    self.assertIsNone(process.poll(), "it ended before the signal")
+                    self.assertLess(time.monotonic(), end)
+                    time.sleep(0.005)
+                process.send_signal(number)
+                self.assertIn(b"cancelled", process.stderr.read())
+            self.assertEqual(process.returncode, 1)
+            self.assertEqual(list(self.folder.iterdir()), [])
 
     def test_settings_of_a_made_checkpoint_reach_its_configuration(self):
         done = run("make-checkpoint", "--set", "moe_intermediate_size=64,vocab_size=8448", "--out",

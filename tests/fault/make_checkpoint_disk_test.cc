@@ -57,6 +57,20 @@ TEST(MakeCheckpointFaultTest, AFullDiskIsResourceExhaustedAndLeavesNothing) {
   EXPECT_TRUE(MakeCheckpoint(options, {}));
 }
 
+TEST(MakeCheckpointFaultTest, CancellationLeavesNothing) {
+  ScratchFolder scratch;
+  MakeCheckpointOptions options = Options(scratch.path() / "made");
+  std::atomic<bool> cancelled = false;
+  options.cancelled = &cancelled;
+  const Status status = MakeCheckpoint(options, [&](std::string_view, uint64_t done, uint64_t) {
+    EXPECT_FALSE(cancelled) << "after " << done << " bytes";
+    cancelled = true;
+  });
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().code, ErrorCode::kCancelled) << status.error().message;
+  EXPECT_TRUE(fs::is_empty(scratch.path()));
+}
+
 TEST(MakeCheckpointFaultTest, MoreBytesThanTheDiskHasFreeAreRefusedBeforeWriting) {
   ScratchFolder scratch;
   MakeCheckpointOptions options = Options(scratch.path() / "made");

@@ -1,6 +1,7 @@
 #include "base/thread_pool.h"
 
 #include <algorithm>
+#include <exception>
 
 namespace deepinfer {
 namespace {
@@ -31,7 +32,15 @@ inline void Pause() {
 ThreadPool::ThreadPool(int threads) {
   // Shares are counted in 16 bits.
   threads = std::min(threads, 1 << 15);
-  for (int i = 1; i < threads; ++i) workers_.emplace_back([this, i] { WorkerLoop(i); });
+  for (int i = 1; i < threads; ++i) {
+    try {
+      workers_.emplace_back([this, i] { WorkerLoop(i); });
+    } catch (const std::exception& e) {
+      status_ = MakeError(ErrorCode::kResourceExhausted, "threads {}: only {} could be started: {}",
+                          threads, i, e.what());
+      return;
+    }
+  }
 }
 
 ThreadPool::~ThreadPool() {

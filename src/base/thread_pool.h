@@ -9,6 +9,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "base/result.h"
+
 namespace deepinfer {
 
 // The calling thread is worker 0, so ThreadPool(1) starts no thread. One ParallelFor runs at a
@@ -17,13 +19,16 @@ namespace deepinfer {
 // machine's load; callers must not let a result depend on either.
 class ThreadPool {
  public:
-  // threads >= 1; smaller values are taken as 1.
+  // threads >= 1; smaller values are taken as 1. Never throws: where the system refuses a thread
+  // the pool has those it got, and status() says so.
   explicit ThreadPool(int threads);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 
   int size() const { return static_cast<int>(workers_.size()) + 1; }
+  // An error naming the number asked for and the system's reason when there are fewer threads.
+  const Status& status() const { return status_; }
 
   // Calls fn(begin, end, worker) on disjoint ranges that cover [0, count); every begin is a
   // multiple of grain (>= 1). Returns when all are done. fn must not throw.
@@ -60,6 +65,7 @@ class ThreadPool {
   std::mutex mutex_;
   std::condition_variable wake_;
   std::vector<std::thread> workers_;
+  Status status_;
 };
 
 }  // namespace deepinfer

@@ -40,6 +40,7 @@ class VerifyCommand final : public Command {
     DI_ASSIGN_OR_RETURN(const auto runtime,
                         Runtime::Load(*folder_, CheckWeights::kAuto, TerminalProgress()));
     model::v41::ForwardContext context(ThreadCount(options.values.threads));
+    DI_RETURN_IF_ERROR(context.pool().status());
     DI_ASSIGN_OR_RETURN(const VerifyReport report,
                         Verify(runtime->model(), context, dump, free_running_));
     DI_RETURN_IF_ERROR(Print(dump, report));

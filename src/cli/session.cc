@@ -65,7 +65,10 @@ Result<std::unique_ptr<Session>> Session::Open(const ResolvedOptions& options) {
                       Runtime::Load(folder, options.values.check_weights, TerminalProgress()));
   DI_RETURN_IF_ERROR(ValidatePrefillPolicy(PrefillPolicyOf(options.values), runtime->config()));
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-  return std::unique_ptr<Session>(new Session(std::move(runtime), options.values, seconds.count()));
+  std::unique_ptr<Session> session(
+      new Session(std::move(runtime), options.values, seconds.count()));
+  DI_RETURN_IF_ERROR(session->context_.pool().status());
+  return session;
 }
 
 void Session::Count(const Generation& generation) {

@@ -249,7 +249,7 @@ void ReadCompression(const ObjectReader& text, ModelConfig& config) {
               fmt::format("at most index_head_dim = {}", config.index_head_dim));
   }
   config.index_topk = text.Int("index_topk", 1, int64_t{1} << 20);
-  if (text.Optional("candidate_source_layer_id") == nullptr) return;
+  // -1: no layer restricts the selection.
   config.candidate_source_layer =
       static_cast<int>(text.Int("candidate_source_layer_id", -1, layers - 1));
   if (config.candidate_source_layer < 0) return;

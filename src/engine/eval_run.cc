@@ -7,8 +7,8 @@
 #include <functional>
 #include <mutex>
 #include <numeric>
-#include <thread>
 
+#include "base/thread_pool.h"
 #include "engine/completion.h"
 #include "engine/eval.h"
 #include "engine/prompt.h"
@@ -40,10 +40,9 @@ Status RunOnWorkers(const std::vector<size_t>& order, int threads, const Work& w
       if (progress) progress(what, done, order.size());
     }
   };
-  std::vector<std::thread> others;
-  for (int i = 1; i < threads; ++i) others.emplace_back(worker);
-  worker();
-  for (std::thread& thread : others) thread.join();
+  ThreadPool pool(threads);
+  DI_RETURN_IF_ERROR(pool.status());
+  pool.ParallelFor(threads, 1, [&](int64_t, int64_t, int) { worker(); });
   return first_error;
 }
 

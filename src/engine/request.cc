@@ -30,6 +30,9 @@ constexpr std::string_view kKeys[] = {"id",
                                       "min_p",
                                       "seed"};
 
+// Arrays and objects inside one another; as deep as chat requests may be.
+constexpr int kMaxRequestDepth = 256;
+
 // The value as it may stand in an error message.
 std::string Shown(const Json& value) {
   std::string text = value.dump(-1, ' ', false, Json::error_handler_t::replace);
@@ -40,14 +43,23 @@ std::string Shown(const Json& value) {
 Result<Json> ParseObject(std::string_view text) {
   DI_RETURN_IF_ERROR(RequireUtf8(text, "the request"));
   Json json;
+  bool too_deep = false;
   try {
-    json = Json::parse(text);
+    // The library writes values out recursively: what nests deeper never becomes one.
+    json = Json::parse(text, [&](int depth, Json::parse_event_t, Json&) {
+      too_deep = too_deep || depth > kMaxRequestDepth;
+      return depth <= kMaxRequestDepth;
+    });
   } catch (const Json::exception& e) {
     // The part before "] " is the library's own name and number.
     const std::string what = e.what();
     const size_t bracket = what.find("] ");
     return MakeError(ErrorCode::kInvalidArgument, "the request is no JSON: {}",
                      bracket == std::string::npos ? what : what.substr(bracket + 2));
+  }
+  if (too_deep) {
+    return MakeError(ErrorCode::kInvalidArgument,
+                     "the request nests deeper than the {} levels allowed", kMaxRequestDepth);
   }
   if (!json.is_object()) {
     return MakeError(ErrorCode::kInvalidArgument, "the request is {}, not a JSON object",

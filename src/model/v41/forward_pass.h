@@ -59,7 +59,7 @@ class ForwardPass : public BlockPass {
   void SelectEntries(int layer, const kernels::Q8Rows& latent, const bf16* attn_in);
   void SelectSegment(int layer, const Segment& segment, const bf16* q, const bf16* weights,
                      const int64_t* visible);
-  void ObserveSelection(const BlockWeights& block, int64_t entries);
+  void ObserveSelection(const BlockWeights& block, const int64_t* visible, int64_t entries);
   // dspark.cc
   void FillDraftRings();
 

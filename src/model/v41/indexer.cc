@@ -48,7 +48,7 @@ void ForwardPass::SelectEntries(int layer, const Q8Rows& latent, const bf16* att
     candidates_ = workspace_.Get<uint8_t>(Slot::kCandidates, rows_ * candidate_stride_);
   }
   for (const Segment& segment : segments_) SelectSegment(layer, segment, q, weights, visible);
-  ObserveSelection(block, most_visible);
+  ObserveSelection(block, visible, most_visible);
 }
 
 void ForwardPass::SelectSegment(int layer, const Segment& segment, const bf16* q,
@@ -102,8 +102,9 @@ void ForwardPass::SelectSegment(int layer, const Segment& segment, const bf16* q
 }
 
 // The list as the captures hold it: [rows, min(topk, entries)], unused slots -1. A replaced list is
-// taken over.
-void ForwardPass::ObserveSelection(const BlockWeights& block, int64_t entries) {
+// taken over, without entries that a row cannot see.
+void ForwardPass::ObserveSelection(const BlockWeights& block, const int64_t* visible,
+                                   int64_t entries) {
   if (probe_ == nullptr) return;
   const int64_t topk = config_.index_topk, width = std::min(topk, entries);
   std::vector<int32_t> list(rows_ * width);
@@ -114,7 +115,8 @@ void ForwardPass::ObserveSelection(const BlockWeights& block, int64_t entries) {
   for (int64_t r = 0; r < rows_; ++r) {
     int64_t count = 0;
     for (int64_t i = 0; i < width; ++i) {
-      if (list[r * width + i] >= 0) selected_[r * topk + count++] = list[r * width + i];
+      const int32_t entry = list[r * width + i];
+      if (entry >= 0 && entry < visible[r]) selected_[r * topk + count++] = entry;
     }
     selected_count_[r] = count;
   }

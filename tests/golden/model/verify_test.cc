@@ -3,6 +3,7 @@
 #include "engine/verify.h"
 
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 
 #include "engine/runtime.h"
@@ -110,6 +111,16 @@ TEST_F(VerifyTest, FirstDivergenceIsTheTensorThatWasChanged) {
   EXPECT_EQ(std::count_if(report->tensors.begin(), report->tensors.end(),
                           [](const TensorComparison& t) { return !t.agrees; }),
             1);
+}
+
+TEST_F(VerifyTest, SelectionsOutsideTheCacheAreReportedAndNotRead) {
+  Stored& list = Tensor("layers.2.topk_idxs");
+  const int32_t beyond = 1 << 30;
+  for (size_t i = 0; i + 4 <= list.bytes.size(); i += 4) std::memcpy(&list.bytes[i], &beyond, 4);
+  const auto report = Run(/*free_running=*/false);
+  ASSERT_TRUE(report) << report.error().message;
+  ASSERT_NE(report->first_divergence(), nullptr);
+  EXPECT_EQ(report->first_divergence()->name, "layers.2.topk_idxs");
 }
 
 TEST_F(VerifyTest, OtherShapesAreNamedWithBoth) {

@@ -1,9 +1,11 @@
 #include "base/thread_pool.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
 #include <numeric>
 #include <thread>
 #include <vector>
@@ -59,6 +61,22 @@ TEST(ThreadPool, SharesOfWorkersThatNeverComeAreRunByTheCaller) {
     ASSERT_EQ(sum.load(), 6);
   }
 }
+
+#ifndef DEEPINFER_NO_MULTIVERSION  // sanitizers need more address space than the limit leaves
+TEST(ThreadPool, ThreadsThatTheSystemRefusesAreAnErrorAndNoCrash) {
+  const auto make = [] {
+    const rlimit limit{size_t{300} << 20, size_t{300} << 20};  // a stack is 8 MiB
+    if (::setrlimit(RLIMIT_AS, &limit) != 0) std::exit(2);
+    ThreadPool pool(200);
+    std::atomic<int64_t> sum{0};
+    pool.ParallelFor(100, 1, [&](int64_t begin, int64_t end, int) { sum += end - begin; });
+    const bool named =
+        !pool.status() && pool.status().error().message.find("threads 200") != std::string::npos;
+    std::_Exit(named && pool.size() < 200 && sum == 100 ? 0 : 1);
+  };
+  EXPECT_EXIT(make(), testing::ExitedWithCode(0), "");
+}
+#endif
 
 TEST(ThreadPool, WritesOfWorkersAreVisibleAfterTheCall) {
   ThreadPool pool(3);

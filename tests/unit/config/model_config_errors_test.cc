@@ -37,7 +37,7 @@ const std::vector<std::string>& NeededTextKeys() {
     for (const auto& [key, value] : release["text_config"].items()) {
       const bool needless = key == "attention_dropout" || key == "initializer_range" ||
                             key == "use_cache" || key == "tie_word_embeddings" ||
-                            key == "attention_bias" || key == "candidate_source_layer_id";
+                            key == "attention_bias";
       if (!needless) list.push_back(key);
     }
     return list;

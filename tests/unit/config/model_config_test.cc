@@ -163,7 +163,7 @@ TEST(ModelConfig, OptionalPartsMayBeAbsent) {
   document.erase("vision_config");
   document.erase("image_token_id");
   json& text = document["text_config"];
-  text.erase("candidate_source_layer_id");
+  text["candidate_source_layer_id"] = -1;
   text.erase("candidate_topk_blocks");
   text.erase("candidate_block_size");
   text["num_nextn_predict_layers"] = 0;

@@ -124,5 +124,18 @@ TEST(Request, AResponseHoldsEveryPartOfTheAnswer) {
               HasSubstr(R"("finish_reason":"error","error":{"code":"invalid_json")"));
 }
 
+TEST(ParseRequest, NestingBeyondTheLimitIsAnErrorAtAnyDepth) {
+  for (const size_t depth : {size_t{300}, size_t{100000}}) {
+    const std::string open(depth, '['), close(depth, ']');
+    for (const std::string& text : {open + close, "{\"prompt\":" + open + close + "}"}) {
+      const auto request = ParseRequest(text, {});
+      ASSERT_FALSE(request);
+      EXPECT_NE(request.error().message.find("nests deeper than the 256 levels"), std::string::npos)
+          << request.error().message;
+      EXPECT_EQ(RequestId(text), "");
+    }
+  }
+}
+
 }  // namespace
 }  // namespace deepinfer

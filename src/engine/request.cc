@@ -7,7 +7,9 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 
+#include "config/option_table.h"
 #include "engine/text.h"
 
 namespace deepinfer {
@@ -74,18 +76,26 @@ const Json* Find(const Json& object, std::string_view key) {
   return found == object.end() || found->is_null() ? nullptr : &*found;
 }
 
-Status ReadInteger(const Json& object, std::string_view key, int64_t min, int64_t& target) {
+Status ReadInteger(const Json& object, std::string_view key, int64_t min, int64_t max,
+                   int64_t& target) {
   const Json* value = Find(object, key);
   if (value == nullptr) return {};
   const bool fits = value->is_number_unsigned()
-                        ? value->get<uint64_t>() <= std::numeric_limits<int64_t>::max()
+                        ? value->get<uint64_t>() <= static_cast<uint64_t>(max)
                         : value->is_number_integer();
   if (!fits || value->get<int64_t>() < min) {
     return MakeError(ErrorCode::kInvalidArgument, "{} {} is not an integer from {} to {}", key,
-                     Shown(*value), min, std::numeric_limits<int64_t>::max());
+                     Shown(*value), min, max);
   }
   target = value->get<int64_t>();
   return {};
+}
+
+// With the range of the command line's option.
+Status ReadOption(const Json& object, std::string_view key, std::string_view option,
+                  int64_t& target) {
+  const OptionSpec& spec = *FindOption(option);
+  return ReadInteger(object, key, spec.integer_min, spec.integer_max, target);
 }
 
 Status ReadNumber(const Json& object, std::string_view key, double& target) {
@@ -100,14 +110,29 @@ Status ReadNumber(const Json& object, std::string_view key, double& target) {
 
 Status ReadSampling(const Json& object, Request& request) {
   int64_t seed = static_cast<int64_t>(request.sampling.seed);
-  DI_RETURN_IF_ERROR(ReadInteger(object, "max_tokens", 1, request.max_tokens));
-  DI_RETURN_IF_ERROR(ReadInteger(object, "seed", 0, seed));
-  DI_RETURN_IF_ERROR(ReadInteger(object, "top_k", 0, request.sampling.top_k));
+  DI_RETURN_IF_ERROR(ReadOption(object, "max_tokens", "max-tokens", request.max_tokens));
+  DI_RETURN_IF_ERROR(ReadOption(object, "seed", "seed", seed));
+  DI_RETURN_IF_ERROR(ReadOption(object, "top_k", "top-k", request.sampling.top_k));
   DI_RETURN_IF_ERROR(ReadNumber(object, "temperature", request.sampling.temperature));
   DI_RETURN_IF_ERROR(ReadNumber(object, "top_p", request.sampling.top_p));
   DI_RETURN_IF_ERROR(ReadNumber(object, "min_p", request.sampling.min_p));
   request.sampling.seed = static_cast<uint64_t>(seed);
   return ValidateSamplingParams(request.sampling);
+}
+
+// `text` is a valid object. Of a key that stands twice the parsed object has one value only.
+Status CheckRepeatedKeys(std::string_view text) {
+  std::set<std::string> keys;
+  std::string repeated;
+  const auto look = [&](int depth, Json::parse_event_t event, Json& key) {
+    if (depth != 1 || event != Json::parse_event_t::key) return true;
+    if (!keys.insert(key.get<std::string>()).second) repeated = key.get<std::string>();
+    return false;  // the value is of no interest
+  };
+  [[maybe_unused]] const Json rest = Json::parse(text, look, /*allow_exceptions=*/false);
+  if (repeated.empty()) return {};
+  return MakeError(ErrorCode::kInvalidArgument, "the key \"{}\" stands twice in the request",
+                   repeated);
 }
 
 Status CheckKeys(const Json& object) {
@@ -201,6 +226,7 @@ void ApplyChatDefaults(const RequestDefaults& defaults, ChatRequest& chat) {
 Result<Request> ParseRequest(std::string_view json, const RequestDefaults& defaults) {
   DI_ASSIGN_OR_RETURN(const Json object, ParseObject(json));
   DI_RETURN_IF_ERROR(CheckKeys(object));
+  DI_RETURN_IF_ERROR(CheckRepeatedKeys(json));
   Request request{.sampling = defaults.sampling, .max_tokens = defaults.max_tokens};
   if (const Json* id = Find(object, "id")) {
     if (!id->is_string() && !id->is_number_integer()) {

@@ -46,8 +46,8 @@ struct Request {
 //                    as in chat/message.h
 //   mode             "chat", "thinking" or "raw"
 //   max_tokens, temperature, top_p, top_k, min_p, seed
-// null counts as absent. Errors name the key, its value and what is allowed; an unknown key is an
-// error.
+// null counts as absent; numbers have the ranges of the options of the same name. Errors name the
+// key, its value and what is allowed; an unknown key and one that stands twice are errors.
 Result<Request> ParseRequest(std::string_view json, const RequestDefaults& defaults);
 
 // The id of a request that may otherwise be broken, as JSON text; empty when it has none.

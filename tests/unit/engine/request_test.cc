@@ -44,6 +44,27 @@ TEST(Request, DefaultsFillWhatTheRequestLeavesOut) {
   EXPECT_EQ(request->max_tokens, 9);
 }
 
+TEST(Request, AKeyThatStandsTwiceIsAnErrorInTheRequestItself) {
+  EXPECT_EQ(ErrorOf(R"({"prompt": "a", "top_k": 1, "prompt": "b"})"),
+            "the key \"prompt\" stands twice in the request");
+  EXPECT_EQ(ErrorOf(R"({"prompt": "a", "seed": null, "seed": 1})"),
+            "the key \"seed\" stands twice in the request");
+  EXPECT_EQ(ErrorOf(R"({"messages": [{"role": "user", "content": "a"},
+                                     {"role": "assistant", "content": "b"},
+                                     {"role": "user", "content": "c"}]})"),
+            "no error");
+}
+
+TEST(Request, IntegersHaveTheRangeOfTheOptions) {
+  EXPECT_EQ(ErrorOf(R"({"prompt": "a", "max_tokens": 1048576, "top_k": 1048576})"), "no error");
+  EXPECT_EQ(ErrorOf(R"({"prompt": "a", "max_tokens": 1048577})"),
+            "max_tokens 1048577 is not an integer from 1 to 1048576");
+  EXPECT_EQ(ErrorOf(R"({"prompt": "a", "top_k": 18446744073709551615})"),
+            "top_k 18446744073709551615 is not an integer from 0 to 1048576");
+  EXPECT_EQ(ErrorOf(R"({"prompt": "a", "seed": 9223372036854775808})"),
+            "seed 9223372036854775808 is not an integer from 0 to 9223372036854775807");
+}
+
 TEST(Request, ModesAndIdsAreRead) {
   const auto raw = ParseRequest(R"({"prompt": "x", "mode": "raw"})", {});
   ASSERT_TRUE(raw);

@@ -6,6 +6,7 @@
 #include <system_error>
 
 #include "base/file.h"
+#include "config/model_config.h"
 
 namespace deepinfer {
 namespace {
@@ -41,6 +42,16 @@ Result<std::set<std::string>> ShardNames(const fs::path& index) {
     names.insert(shard.get<std::string>());
   }
   return names;
+}
+
+// A checkpoint that this engine does not run may well lack files that it would need. What else is
+// wrong with config.json is for the loader to say.
+Status CheckArchitecture(const fs::path& folder) {
+  const auto text = ReadFile(folder / "config.json");
+  if (!text) return {};
+  auto config = ParseModelConfig(*text);
+  if (config || config.error().code != ErrorCode::kUnsupported) return {};
+  return Forward(std::move(config).error(), folder.string());
 }
 
 Status CheckWeights(const fs::path& folder) {
@@ -162,6 +173,7 @@ Status CheckCheckpointFolder(const fs::path& folder, bool needs_weights) {
                      folder.string());
   }
   if (!needs_weights) return {};
+  DI_RETURN_IF_ERROR(CheckArchitecture(folder));
   DI_RETURN_IF_ERROR(CheckWeights(folder));
   if (!Exists(folder / "tokenizer.json")) {
     return MakeError(ErrorCode::kNotFound, "{} is incomplete: it has no tokenizer.json",

@@ -32,7 +32,8 @@ struct ResolvedModel {
 Result<ResolvedModel> ResolveModel(const ModelQuery& query);
 
 // Checks that a folder holds config.json and, with needs_weights, tokenizer.json and every weight
-// file that its index names. kNotFound for what is missing, kInvalidArgument for a file.
+// file that its index names. kNotFound for what is missing, kInvalidArgument for a file,
+// kUnsupported for another architecture (with needs_weights).
 Status CheckCheckpointFolder(const std::filesystem::path& folder, bool needs_weights);
 
 }  // namespace deepinfer

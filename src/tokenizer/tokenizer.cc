@@ -229,8 +229,12 @@ Result<Tokenizer> Tokenizer::FromFile(const std::filesystem::path& path) {
   DI_ASSIGN_OR_RETURN(const MappedFile file, MappedFile::Open(path));
   const auto bytes = file.bytes();
   auto tokenizer = FromJson({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-  if (!tokenizer) return Forward(std::move(tokenizer).error(), path.string());
-  return tokenizer;
+  if (tokenizer) return tokenizer;
+  // Of a text the errors call the file by its usual name; here its path says it.
+  constexpr std::string_view kUsualName = "tokenizer.json: ";
+  Error error = std::move(tokenizer).error();
+  if (error.message.starts_with(kUsualName)) error.message.erase(0, kUsualName.size());
+  return Forward(std::move(error), path.string());
 }
 
 std::vector<int32_t> Tokenizer::Encode(std::string_view text, SpecialTokens specials) const {

@@ -93,6 +93,14 @@ TEST_F(ModelResolverTest, AnUnusableVariableIsAnErrorAndNotSkipped) {
   EXPECT_THAT(message, HasSubstr("absent does not exist"));
 }
 
+TEST_F(ModelResolverTest, AnotherArchitectureIsNamedBeforeTheFilesItLacks) {
+  Write(root_ / "other" / "config.json", R"({"architectures": ["OtherForCausalLM"]})");
+  query_.model = (root_ / "other").string();
+  EXPECT_THAT(ExpectError(ErrorCode::kUnsupported), HasSubstr("OtherForCausalLM"));
+  query_.needs_weights = false;
+  EXPECT_EQ(Expect("--model"), root_ / "other");
+}
+
 TEST_F(ModelResolverTest, RepositoryIdsAreLookedUpInTheCache) {
   const fs::path cached = MakeCached("some-org/some.model");
   query_.model = "some-org/some.model";

@@ -179,6 +179,7 @@ TEST(TokenizerTest, AnErrorInAFileNamesTheFile) {
   std::filesystem::remove(path);
   ASSERT_FALSE(tokenizer);
   EXPECT_THAT(tokenizer.error().message, HasSubstr(path.string()));
+  EXPECT_EQ(tokenizer.error().message.find("tokenizer.json: "), std::string::npos);
   const auto missing = Tokenizer::FromFile(path);
   ASSERT_FALSE(missing);
   EXPECT_EQ(missing.error().code, ErrorCode::kNotFound);

@@ -48,6 +48,17 @@ class BadPrompts(ProgramTest):
         self.assertEqual(done.returncode, 1)
         self.assertIn("call_9", json.loads(done.out)["error"]["message"])
 
+    def test_a_json_line_beyond_the_limit_is_an_error_and_the_rest_is_answered(self):
+        request = json.dumps({"prompt": "It was", "mode": "raw", "max_tokens": 1}).encode()
+        text = b"x" * ((64 << 20) + 1) + b"\n" + request
+        for done in (run("generate", "--jsonl", "-", stdin=text),
+                     run("generate", "--jsonl", self.write("requests.jsonl", text))):
+            self.assertEqual(done.returncode, 1)
+            out = [json.loads(line) for line in done.out.splitlines()]
+            self.assertIn(f"more than the allowed {64 << 20} bytes", out[0]["error"]["message"])
+            self.assertEqual(out[0]["line"], 1)
+            self.assertEqual(out[1]["finish_reason"], "length")
+
 
 class BadModels(ProgramTest):
     def test_a_file_a_missing_folder_and_a_folder_without_checkpoint(self):

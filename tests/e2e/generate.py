@@ -86,17 +86,6 @@ class Generate(ProgramTest):
             self.assertEqual(done.returncode, 0, done.out)
         self.assertEqual(run("generate", "--jsonl", "-", stdin=b"\xef\xbb\xbf\n").out, "")
 
-    def test_a_json_line_beyond_the_limit_is_an_error_and_the_rest_is_answered(self):
-        request = json.dumps({"prompt": "It was", "mode": "raw", "max_tokens": 1}).encode()
-        text = b"x" * ((64 << 20) + 1) + b"\n" + request
-        for done in (run("generate", "--jsonl", "-", stdin=text),
-                     run("generate", "--jsonl", self.write("requests.jsonl", text))):
-            self.assertEqual(done.returncode, 1)
-            out = [json.loads(line) for line in done.out.splitlines()]
-            self.assertIn(f"more than the allowed {64 << 20} bytes", out[0]["error"]["message"])
-            self.assertEqual(out[0]["line"], 1)
-            self.assertEqual(out[1]["finish_reason"], "length")
-
     def test_tools_of_a_file_give_tool_calls(self):
         item = json.loads((NANO / "eval" / "tool_call.jsonl").read_text().splitlines()[0])
         tools = self.write("tools.json", json.dumps(item["tools"]))

@@ -109,8 +109,9 @@ std::vector<int32_t> Best(const std::vector<float>& scores, int64_t keep) {
   for (size_t j = 0; j < scores.size(); ++j) {
     if (scores[j] > kNever) order.push_back(static_cast<int32_t>(j));
   }
-  std::stable_sort(order.begin(), order.end(),
-                   [&](int32_t a, int32_t b) { return scores[a] > scores[b]; });
+  std::sort(order.begin(), order.end(), [&](int32_t a, int32_t b) {
+    return scores[a] != scores[b] ? scores[a] > scores[b] : a < b;
+  });
   order.resize(std::min<size_t>(order.size(), static_cast<size_t>(keep)));
   std::sort(order.begin(), order.end());
   return order;

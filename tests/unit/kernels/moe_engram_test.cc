@@ -42,8 +42,10 @@ TEST(Gate, BiasChoosesAndUnbiasedScoresWeigh) {
       ASSERT_NEAR(got.scores[r * 11 + e], exact, exact * 0x1p-22);
     }
     const float* s = got.scores.data() + r * 11;
-    std::stable_sort(order.begin(), order.end(),
-                     [&](int a, int b) { return s[a] + bias[a] > s[b] + bias[b]; });
+    std::sort(order.begin(), order.end(), [&](int a, int b) {
+      const float score_a = s[a] + bias[a], score_b = s[b] + bias[b];
+      return score_a != score_b ? score_a > score_b : a < b;
+    });
     double sum = 0;
     for (int k = 0; k < 4; ++k) sum += s[order[k]];
     for (int k = 0; k < 4; ++k) {

@@ -192,12 +192,10 @@ TEST(DetokenizerTest, PiecesAreWholeCharactersAndAddUpToDecode) {
     const auto ids = tokenizer.Encode(RandomBytes(random, 40), SpecialTokens::kParse);
     Detokenizer detokenizer(tokenizer);
     std::string text;
-    size_t pushed = 0;
     for (size_t k = 0; k < ids.size(); ++k) {
       const std::string piece = detokenizer.Push(ids[k]);
       ASSERT_EQ(RepairUtf8(piece), piece) << "a piece must be valid UTF-8 by itself";
       text += piece;
-      pushed += tokenizer.TokenBytes(ids[k]).size();
     }
     const std::string rest = detokenizer.Finish();
     ASSERT_TRUE(rest.empty() || rest == kReplacementCharacter);

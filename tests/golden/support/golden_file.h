@@ -1,4 +1,4 @@
-// Golden vectors as plain arrays, and the measures that goldens/README.md states tolerances in.
+// Golden vectors as plain arrays.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -86,28 +86,6 @@ inline std::vector<double> Values(const TensorView& view) {
     }
   }
   return out;
-}
-
-struct Difference {
-  size_t count = 0;         // elements
-  size_t differing = 0;     // elements that are not equal
-  double max_abs = 0;       // over finite reference elements
-  double rms_relative = 0;  // RMS of the error / RMS of the reference
-};
-
-inline Difference Compare(const std::vector<double>& got, const std::vector<double>& want) {
-  Difference d;
-  d.count = want.size();
-  double error = 0, power = 0;
-  for (size_t i = 0; i < want.size(); ++i) {
-    if (got[i] != want[i] && !(std::isnan(got[i]) && std::isnan(want[i]))) ++d.differing;
-    if (!std::isfinite(want[i]) || !std::isfinite(got[i])) continue;
-    d.max_abs = std::max(d.max_abs, std::fabs(got[i] - want[i]));
-    error += (got[i] - want[i]) * (got[i] - want[i]);
-    power += want[i] * want[i];
-  }
-  d.rms_relative = power > 0 ? std::sqrt(error / power) : std::sqrt(error);
-  return d;
 }
 
 }  // namespace deepinfer::golden

@@ -17,12 +17,14 @@ ARROWS = {
     "loader": ["tensor", "config"],
     "tokenizer": ["tensor"],
     "chat": ["tensor"],
+    "grammar": [],
     "sampling": ["tensor"],
     "kernels": ["tensor"],
     "kernels/reference": ["kernels", "tensor"],
+    "kernels/cpu": ["kernels", "tensor", "kernels/reference"],
     "model/v41": ["kernels", "tensor", "config"],
     "engine": ["config", "loader", "tokenizer", "chat", "sampling", "kernels",
-               "kernels/reference", "model/v41", "tensor"],
+               "kernels/reference", "kernels/cpu", "model/v41", "tensor"],
     "cli": ["engine", "config", "loader", "tokenizer", "chat", "model/v41", "kernels",
             "kernels/reference", "sampling", "tensor"],
 }
@@ -35,10 +37,12 @@ RESTRICTED_HEADERS = {
     "curl/curl.h": ["loader"],
     "CLI/CLI.hpp": ["cli"],
     "histedit.h": ["cli"],
+    "hwloc.h": ["base"],
 }
 # Never in a .h file: whoever includes it would pay for them or see their types. Forward
 # declarations ("nlohmann/json_fwd.hpp") do no such harm.
-NOT_IN_HEADERS = ("nlohmann/", "CLI/", "curl/", "openssl/", "spdlog/", "utf8proc.h", "histedit.h")
+NOT_IN_HEADERS = ("nlohmann/", "CLI/", "curl/", "openssl/", "spdlog/", "utf8proc.h", "histedit.h",
+                  "hwloc.h")
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.MULTILINE)
 

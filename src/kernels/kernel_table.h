@@ -61,6 +61,92 @@ struct RowsView {
   int64_t rows = 0, cols = 0, stride = 0;
 };
 
+// One product y[m, n] = sum_k x[m, k] w[n, k], fp32 accumulation, rows of y y_stride apart. Which
+// of the members are set is what `kind` says: q8 or x as input, and one matrix. y is bf16 but for
+// kBf16F32.
+enum class GemmKind {
+  kQ8Fp8,    // q8, fp8
+  kQ8Fp4,    // q8, fp4
+  kBf16Fp8,  // x, fp8 (output projection wo_a)
+  kBf16,     // x, bf16 (ratio-1 compressor, index keys)
+  kBf16F32,  // x, bf16, fp32 outputs (gate, ratio-2 compressor, head, Markov head)
+};
+
+struct GemmItem {
+  GemmKind kind = GemmKind::kQ8Fp8;
+  Q8Rows q8;
+  RowsView x;
+  Fp8Matrix fp8;
+  Fp4Matrix fp4;
+  Bf16Matrix bf16w;
+  // Row m of the product reads input row gather[m] (null: m), for gather_rows rows.
+  const int32_t* gather = nullptr;
+  int64_t gather_rows = 0;
+  void* y = nullptr;
+  int64_t y_stride = 0;
+
+  // Rows of y.
+  int64_t rows() const {
+    if (gather != nullptr) return gather_rows;
+    return kind == GemmKind::kQ8Fp8 || kind == GemmKind::kQ8Fp4 ? q8.rows : x.rows;
+  }
+  // Columns of y, and length of the sums.
+  int64_t outputs() const {
+    return kind == GemmKind::kQ8Fp8 || kind == GemmKind::kBf16Fp8 ? fp8.rows
+           : kind == GemmKind::kQ8Fp4                             ? fp4.rows
+                                                                  : bf16w.rows;
+  }
+  int64_t inputs() const {
+    return kind == GemmKind::kQ8Fp8 || kind == GemmKind::kQ8Fp4 ? q8.cols : x.cols;
+  }
+};
+
+inline GemmItem MakeGemm(const Q8Rows& x, const Fp8Matrix& w, bf16* y, int64_t y_stride) {
+  GemmItem item;
+  item.kind = GemmKind::kQ8Fp8;
+  item.q8 = x;
+  item.fp8 = w;
+  item.y = y;
+  item.y_stride = y_stride;
+  return item;
+}
+inline GemmItem MakeGemm(const Q8Rows& x, const Fp4Matrix& w, bf16* y, int64_t y_stride) {
+  GemmItem item;
+  item.kind = GemmKind::kQ8Fp4;
+  item.q8 = x;
+  item.fp4 = w;
+  item.y = y;
+  item.y_stride = y_stride;
+  return item;
+}
+inline GemmItem MakeGemm(const RowsView& x, const Fp8Matrix& w, bf16* y, int64_t y_stride) {
+  GemmItem item;
+  item.kind = GemmKind::kBf16Fp8;
+  item.x = x;
+  item.fp8 = w;
+  item.y = y;
+  item.y_stride = y_stride;
+  return item;
+}
+inline GemmItem MakeGemm(const RowsView& x, const Bf16Matrix& w, bf16* y, int64_t y_stride) {
+  GemmItem item;
+  item.kind = GemmKind::kBf16;
+  item.x = x;
+  item.bf16w = w;
+  item.y = y;
+  item.y_stride = y_stride;
+  return item;
+}
+inline GemmItem MakeGemm(const RowsView& x, const Bf16Matrix& w, float* y, int64_t y_stride) {
+  GemmItem item;
+  item.kind = GemmKind::kBf16F32;
+  item.x = x;
+  item.bf16w = w;
+  item.y = y;
+  item.y_stride = y_stride;
+  return item;
+}
+
 // --- Caches. Record formats: spec model-v41 section 4. ---
 
 // Window record: dim e4m3 codes, then dim/32 e8m0 scales.
@@ -204,16 +290,9 @@ struct KernelTable {
   void (*pack_index_key)(ThreadPool&, const bf16* x, int64_t rows, int64_t dim,
                          uint8_t* const* out);
 
-  // y[m, n] = bf16(sum_k x[m, k] w[n, k]), y row stride y_stride; fp32 accumulation.
-  void (*gemm_q8_fp8)(ThreadPool&, const Q8Rows& x, const Fp8Matrix& w, bf16* y, int64_t y_stride);
-  void (*gemm_q8_fp4)(ThreadPool&, const Q8Rows& x, const Fp4Matrix& w, bf16* y, int64_t y_stride);
-  // The same with unquantised inputs (output projection wo_a; compressor, index keys).
-  void (*gemm_bf16_fp8)(ThreadPool&, const RowsView& x, const Fp8Matrix& w, bf16* y,
-                        int64_t y_stride);
-  void (*gemm_bf16)(ThreadPool&, const RowsView& x, const Bf16Matrix& w, bf16* y, int64_t y_stride);
-  // fp32 outputs (gate, ratio-2 compressor, head, Markov head).
-  void (*gemm_bf16_f32)(ThreadPool&, const RowsView& x, const Bf16Matrix& w, float* y,
-                        int64_t y_stride);
+  // A batch of products, in any order and at once: no item may write what another reads.
+  void (*gemm)(ThreadPool&, const GemmItem* items, int64_t count);
+  void Multiply(ThreadPool& pool, const GemmItem& item) const { gemm(pool, &item, 1); }
 
   // y = bf16(w * (x * rsqrt(mean(x^2) + eps))). y may be x when the strides agree.
   void (*rms_norm)(ThreadPool&, const RowsView& x, const bf16* weight, float eps, bf16* y);

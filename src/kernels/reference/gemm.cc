@@ -122,49 +122,53 @@ DEEPINFER_MULTIVERSION void ExpandBf16(const RowsView& x, int64_t begin, int64_t
   }
 }
 
-void Expand(const Q8Rows& x, int64_t begin, int64_t end, float* out) {
-  ExpandQ8(x, begin, end, out);
-}
-void Expand(const RowsView& x, int64_t begin, int64_t end, float* out) {
-  ExpandBf16(x, begin, end, out);
-}
+// One input row, expanded to PaddedCols values.
+void ExpandRow(const Q8Rows& x, int64_t row, float* out) { ExpandQ8(x, row, row + 1, out); }
+void ExpandRow(const RowsView& x, int64_t row, float* out) { ExpandBf16(x, row, row + 1, out); }
 
 // Output columns are split over the threads: each weight is expanded once a block of rows.
 template <typename Rows, typename Weights, typename Out>
-void Gemm(ThreadPool& pool, const Rows& x, const Weights& weights, Out* y, int64_t y_stride,
-          void (*product)(const float*, int64_t, const Weights&, int64_t, int64_t, Out*, int64_t)) {
+void RunItem(ThreadPool& pool, const GemmItem& item, const Rows& x, const Weights& weights, Out* y,
+             void (*product)(const float*, int64_t, const Weights&, int64_t, int64_t, Out*,
+                             int64_t)) {
+  const int64_t stride = PaddedCols(x.cols);
   pool.ParallelFor(weights.w.rows, kColumnTile, [&](int64_t begin, int64_t end, int) {
-    for (int64_t m = 0; m < x.rows; m += kRowBlock) {
-      const int64_t rows = std::min(kRowBlock, x.rows - m);
-      float* expanded = Scratch(0, kRowBlock * PaddedCols(x.cols));
-      Expand(x, m, m + rows, expanded);
-      product(expanded, rows, weights, begin, end, y + m * y_stride, y_stride);
+    for (int64_t m = 0; m < item.rows(); m += kRowBlock) {
+      const int64_t rows = std::min(kRowBlock, item.rows() - m);
+      float* expanded = Scratch(0, kRowBlock * stride);
+      for (int64_t i = 0; i < rows; ++i) {
+        ExpandRow(x, item.gather == nullptr ? m + i : item.gather[m + i], expanded + i * stride);
+      }
+      product(expanded, rows, weights, begin, end, y + m * item.y_stride, item.y_stride);
     }
   });
 }
 
 }  // namespace
 
-void GemmQ8Fp8(ThreadPool& pool, const Q8Rows& x, const Fp8Matrix& w, bf16* y, int64_t y_stride) {
-  Gemm(pool, x, Fp8Rows{w}, y, y_stride, ProductFp8);
-}
-
-void GemmQ8Fp4(ThreadPool& pool, const Q8Rows& x, const Fp4Matrix& w, bf16* y, int64_t y_stride) {
-  Gemm(pool, x, Fp4Rows{w}, y, y_stride, ProductFp4);
-}
-
-void GemmBf16Fp8(ThreadPool& pool, const RowsView& x, const Fp8Matrix& w, bf16* y,
-                 int64_t y_stride) {
-  Gemm(pool, x, Fp8Rows{w}, y, y_stride, ProductFp8);
-}
-
-void GemmBf16(ThreadPool& pool, const RowsView& x, const Bf16Matrix& w, bf16* y, int64_t y_stride) {
-  Gemm(pool, x, Bf16Rows{w}, y, y_stride, ProductBf16);
-}
-
-void GemmBf16F32(ThreadPool& pool, const RowsView& x, const Bf16Matrix& w, float* y,
-                 int64_t y_stride) {
-  Gemm(pool, x, Bf16Rows{w}, y, y_stride, ProductBf16F32);
+void Gemm(ThreadPool& pool, const GemmItem* items, int64_t count) {
+  for (int64_t i = 0; i < count; ++i) {
+    const GemmItem& item = items[i];
+    auto* y = static_cast<bf16*>(item.y);
+    switch (item.kind) {
+      case GemmKind::kQ8Fp8:
+        RunItem(pool, item, item.q8, Fp8Rows{item.fp8}, y, ProductFp8);
+        break;
+      case GemmKind::kQ8Fp4:
+        RunItem(pool, item, item.q8, Fp4Rows{item.fp4}, y, ProductFp4);
+        break;
+      case GemmKind::kBf16Fp8:
+        RunItem(pool, item, item.x, Fp8Rows{item.fp8}, y, ProductFp8);
+        break;
+      case GemmKind::kBf16:
+        RunItem(pool, item, item.x, Bf16Rows{item.bf16w}, y, ProductBf16);
+        break;
+      case GemmKind::kBf16F32:
+        RunItem(pool, item, item.x, Bf16Rows{item.bf16w}, static_cast<float*>(item.y),
+                ProductBf16F32);
+        break;
+    }
+  }
 }
 
 }  // namespace deepinfer::kernels::reference

@@ -11,13 +11,7 @@ void PackWindow(ThreadPool& pool, const bf16* x, int64_t rows, int64_t dim, uint
 void PackKv(ThreadPool& pool, const bf16* x, int64_t rows, int64_t dim, uint8_t* const* out);
 void PackIndexKey(ThreadPool& pool, const bf16* x, int64_t rows, int64_t dim, uint8_t* const* out);
 
-void GemmQ8Fp8(ThreadPool& pool, const Q8Rows& x, const Fp8Matrix& w, bf16* y, int64_t y_stride);
-void GemmQ8Fp4(ThreadPool& pool, const Q8Rows& x, const Fp4Matrix& w, bf16* y, int64_t y_stride);
-void GemmBf16Fp8(ThreadPool& pool, const RowsView& x, const Fp8Matrix& w, bf16* y,
-                 int64_t y_stride);
-void GemmBf16(ThreadPool& pool, const RowsView& x, const Bf16Matrix& w, bf16* y, int64_t y_stride);
-void GemmBf16F32(ThreadPool& pool, const RowsView& x, const Bf16Matrix& w, float* y,
-                 int64_t y_stride);
+void Gemm(ThreadPool& pool, const GemmItem* items, int64_t count);
 
 void RmsNorm(ThreadPool& pool, const RowsView& x, const bf16* weight, float eps, bf16* y);
 void Rope(ThreadPool& pool, bf16* x, int64_t rows, int64_t heads, int64_t dim, int64_t rope_dim,

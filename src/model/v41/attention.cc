@@ -20,7 +20,7 @@ void BlockPass::WindowKv(const BlockWeights& block, const Q8Rows& x, const Rotat
   const int64_t dim = config_.head_dim;
   auto* kv = workspace_.Get<bf16>(Slot::kKv, x.rows * dim);
   auto** out = workspace_.Get<uint8_t*>(Slot::kRecordPointers, x.rows);
-  kernels_.gemm_q8_fp8(pool_, x, block.attention.wkv, kv, dim);
+  kernels_.Multiply(pool_, kernels::MakeGemm(x, block.attention.wkv, kv, dim));
   kernels_.rms_norm(pool_, {kv, x.rows, dim, dim}, block.attention.kv_norm, config_.rms_norm_eps,
                     kv);
   kernels_.rope(pool_, kv, x.rows, 1, dim, config_.rope_dim, rotation.cos, rotation.sin, false);
@@ -31,7 +31,7 @@ void BlockPass::WindowKv(const BlockWeights& block, const Q8Rows& x, const Rotat
 Q8Rows BlockPass::QueryLatent(const BlockWeights& block, const Q8Rows& x) {
   const int64_t rank = config_.q_lora_rank;
   auto* qr = workspace_.Get<bf16>(Slot::kQueryLatent, rows_ * rank);
-  kernels_.gemm_q8_fp8(pool_, x, block.attention.wq_a, qr, rank);
+  kernels_.Multiply(pool_, kernels::MakeGemm(x, block.attention.wq_a, qr, rank));
   kernels_.rms_norm(pool_, {qr, rows_, rank, rank}, block.attention.q_norm, config_.rms_norm_eps,
                     qr);
   Observe(block.name, "qr", DType::kBF16, {rows_, rank}, qr);
@@ -42,7 +42,7 @@ bf16* BlockPass::Queries(const BlockWeights& block, const Q8Rows& latent,
                          const Rotation& rotation) {
   const int64_t heads = config_.num_heads, dim = config_.head_dim;
   auto* q = workspace_.Get<bf16>(Slot::kQuery, rows_ * heads * dim);
-  kernels_.gemm_q8_fp8(pool_, latent, block.attention.wq_b, q, heads * dim);
+  kernels_.Multiply(pool_, kernels::MakeGemm(latent, block.attention.wq_b, q, heads * dim));
   kernels_.rope(pool_, q, rows_, heads, dim, config_.rope_dim, rotation.cos, rotation.sin, false);
   Observe(block.name, "attn_q", DType::kBF16, {rows_, heads, dim}, q);
   return q;
@@ -72,13 +72,14 @@ bf16* BlockPass::AttendAndProject(const BlockWeights& block, bf16* q,
     const Fp8Matrix group{wo_a.codes + g * rank * group_width,
                           wo_a.scales + g * rank / kGroup * (group_width / kGroup), rank,
                           group_width};
-    kernels_.gemm_bf16_fp8(pool_, {o + g * group_width, rows_, group_width, width}, group,
-                           latent + g * rank, groups * rank);
+    kernels_.Multiply(
+        pool_, kernels::MakeGemm(kernels::RowsView{o + g * group_width, rows_, group_width, width},
+                                 group, latent + g * rank, groups * rank));
   }
   const Q8Rows quantized = Quantize({latent, rows_, groups * rank, groups * rank},
                                     Slot::kAttnLatentCodes, Slot::kAttnLatentScales);
   auto* y = workspace_.Get<bf16>(Slot::kSublayerOut, rows_ * hidden);
-  kernels_.gemm_q8_fp8(pool_, quantized, block.attention.wo_b, y, hidden);
+  kernels_.Multiply(pool_, kernels::MakeGemm(quantized, block.attention.wo_b, y, hidden));
   Observe(block.name, "attn_out", DType::kBF16, {rows_, hidden}, y);
   return y;
 }

@@ -32,8 +32,9 @@ void ForwardPass::Compress(int layer, const bf16* x) {
   auto* latent = workspace_.Get<bf16>(Slot::kLatent, rows_ * dim);
   int64_t groups = rows_;
   if (ratio == 1) {
-    kernels_.gemm_bf16(pool_, {x, rows_, config_.hidden_size, config_.hidden_size}, weights.wkv,
-                       latent, dim);
+    kernels_.Multiply(pool_, kernels::MakeGemm(kernels::RowsView{x, rows_, config_.hidden_size,
+                                                                 config_.hidden_size},
+                                               weights.wkv, latent, dim));
   } else {
     groups = PoolGroups(layer, x, latent);
   }
@@ -63,7 +64,8 @@ void ForwardPass::Compress(int layer, const bf16* x) {
 
   // Index keys come from the latent before it is rotated.
   auto* key = workspace_.Get<bf16>(Slot::kIndexKey, groups * index_dim);
-  kernels_.gemm_bf16(pool_, {latent, groups, dim, dim}, weights.index_wk, key, index_dim);
+  kernels_.Multiply(pool_, kernels::MakeGemm(kernels::RowsView{latent, groups, dim, dim},
+                                             weights.index_wk, key, index_dim));
   kernels_.rms_norm(pool_, {key, groups, index_dim, index_dim}, weights.index_k_norm, eps, key);
   kernels_.rope(pool_, key, groups, 1, index_dim, config_.rope_dim, rotation.cos, rotation.sin,
                 false);
@@ -85,8 +87,10 @@ int64_t ForwardPass::PoolGroups(int layer, const bf16* x, bf16* latent) {
   const int64_t dim = config_.head_dim, hidden = config_.hidden_size;
   auto* k = workspace_.Get<float>(Slot::kCompressorK, rows_ * dim);
   auto* g = workspace_.Get<float>(Slot::kCompressorG, rows_ * dim);
-  kernels_.gemm_bf16_f32(pool_, {x, rows_, hidden, hidden}, weights.wkv, k, dim);
-  kernels_.gemm_bf16_f32(pool_, {x, rows_, hidden, hidden}, weights.wgate, g, dim);
+  kernels_.Multiply(
+      pool_, kernels::MakeGemm(kernels::RowsView{x, rows_, hidden, hidden}, weights.wkv, k, dim));
+  kernels_.Multiply(
+      pool_, kernels::MakeGemm(kernels::RowsView{x, rows_, hidden, hidden}, weights.wgate, g, dim));
 
   const int64_t capacity = rows_ + std::ssize(segments_);
   auto* pairs_k = workspace_.Get<float>(Slot::kPairsK, capacity * dim);

@@ -27,7 +27,7 @@ void ForwardPass::FillDraftRings() {
     const Q8Rows taps =
         Quantize({taps_ + row * width, count, width, width}, Slot::kTapCodes, Slot::kTapScales);
     auto* m = workspace_.Get<bf16>(Slot::kMainOut, count * hidden);
-    kernels_.gemm_q8_fp8(pool_, taps, draft.main_proj, m, hidden);
+    kernels_.Multiply(pool_, kernels::MakeGemm(taps, draft.main_proj, m, hidden));
     kernels_.rms_norm(pool_, {m, count, hidden, hidden}, draft.main_norm, config_.rms_norm_eps, m);
     Observe("", "main_x", DType::kBF16, {count, hidden}, m);
     const Q8Rows quantized =
@@ -69,8 +69,9 @@ void DraftPass::Run(int32_t next, DraftResult& out) {
 
   bf16* x = FinalNorm(h_, pre_, rows_, draft.norm);
   out.logits.resize(rows_ * config_.vocab_size);
-  kernels_.gemm_bf16_f32(pool_, {x, rows_, hidden, hidden}, model_.weights_->head,
-                         out.logits.data(), config_.vocab_size);
+  kernels_.Multiply(
+      pool_, kernels::MakeGemm(kernels::RowsView{x, rows_, hidden, hidden}, model_.weights_->head,
+                               out.logits.data(), config_.vocab_size));
   Observe("", "logits_before_markov", DType::kF32, {rows_, config_.vocab_size}, out.logits.data());
   // FinalNorm left the collapsed rows, which the confidence head reads.
   Correct(next, workspace_.Get<bf16>(Slot::kCollapsed, rows_ * hidden), out);
@@ -120,14 +121,16 @@ void DraftPass::Correct(int32_t next, const bf16* collapsed, DraftResult& out) {
   int32_t previous = next;
   for (int64_t i = 0; i < rows_; ++i) {
     const bf16* embedding = draft.markov_embed.values + previous * rank;
-    kernels_.gemm_bf16_f32(pool_, {embedding, 1, rank, rank}, draft.markov_head, correction, vocab);
+    kernels_.Multiply(pool_, kernels::MakeGemm(kernels::RowsView{embedding, 1, rank, rank},
+                                               draft.markov_head, correction, vocab));
     float* logits = out.logits.data() + i * vocab;
     for (int64_t v = 0; v < vocab; ++v) logits[v] += correction[v];
     std::copy_n(collapsed + i * hidden, hidden, features);
     std::copy_n(embedding, rank, features + hidden);
     float confidence = 0;
-    kernels_.gemm_bf16_f32(pool_, {features, 1, hidden + rank, hidden + rank}, draft.confidence,
-                           &confidence, 1);
+    kernels_.Multiply(
+        pool_, kernels::MakeGemm(kernels::RowsView{features, 1, hidden + rank, hidden + rank},
+                                 draft.confidence, &confidence, 1));
     previous = static_cast<int32_t>(std::max_element(logits, logits + vocab) - logits);
     out.tokens.push_back(previous);
     out.confidence.push_back(confidence);

@@ -49,7 +49,7 @@ void ForwardPass::Engram(int layer) {
   Observe(block.name, "engram_rows", DType::kBF16, {rows_, columns, dim}, rows);
   const Q8Rows quantized = Quantize({rows, rows_, columns * dim, columns * dim}, Slot::kEngramCodes,
                                     Slot::kEngramScales);
-  kernels_.gemm_q8_fp8(pool_, quantized, weights.wkv, kv, (streams + 1) * hidden);
+  kernels_.Multiply(pool_, kernels::MakeGemm(quantized, weights.wkv, kv, (streams + 1) * hidden));
   Observe(block.name, "engram_kv", DType::kBF16, {rows_, (streams + 1) * hidden}, kv);
   kernels_.engram_mix(pool_, {.rows = rows_,
                               .hidden = hidden,

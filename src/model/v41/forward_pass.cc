@@ -234,8 +234,8 @@ void ForwardPass::Logits(std::vector<float>& logits) {
   if (wanted == 0) return;
   bf16* x = FinalNorm(h_, pre_, wanted, model_.weights_->norm);
   Observe("", "final_normed", DType::kBF16, {wanted, hidden}, x);
-  kernels_.gemm_bf16_f32(pool_, {x, wanted, hidden, hidden}, model_.weights_->head, logits.data(),
-                         vocab);
+  kernels_.Multiply(pool_, kernels::MakeGemm(kernels::RowsView{x, wanted, hidden, hidden},
+                                             model_.weights_->head, logits.data(), vocab));
   Observe("", "logits", DType::kF32, {wanted, vocab}, logits.data());
 }
 

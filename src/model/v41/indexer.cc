@@ -23,13 +23,13 @@ void ForwardPass::SelectEntries(int layer, const Q8Rows& latent, const bf16* att
   const int64_t hidden = config_.hidden_size, ratio = config_.roles[layer].ratio;
   auto* q = workspace_.Get<bf16>(Slot::kIndexQuery, rows_ * heads * dim);
   auto* weights = workspace_.Get<bf16>(Slot::kIndexWeights, rows_ * heads);
-  kernels_.gemm_q8_fp8(pool_, latent, block.indexer.wq_b, q, heads * dim);
+  kernels_.Multiply(pool_, kernels::MakeGemm(latent, block.indexer.wq_b, q, heads * dim));
   kernels_.rope(pool_, q, rows_, heads, dim, config_.rope_dim, compressed_.cos, compressed_.sin,
                 false);
   kernels_.round_q4u(pool_, q, rows_, heads * dim);
   Observe(block.name, "index_q", DType::kBF16, {rows_, heads, dim}, q);
-  kernels_.gemm_bf16(pool_, {attn_in, rows_, hidden, hidden}, block.indexer.weights_proj, weights,
-                     heads);
+  kernels_.Multiply(pool_, kernels::MakeGemm(kernels::RowsView{attn_in, rows_, hidden, hidden},
+                                             block.indexer.weights_proj, weights, heads));
   const double factor = 1.0 / std::sqrt(static_cast<double>(dim) * static_cast<double>(heads));
   kernels_.scale_bf16(pool_, weights, rows_ * heads, static_cast<float>(factor));
   Observe(block.name, "index_weights", DType::kBF16, {rows_, heads}, weights);

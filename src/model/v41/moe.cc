@@ -28,7 +28,8 @@ bf16* BlockPass::Moe(const BlockWeights& block, const bf16* x, const uint8_t* is
   auto* scores = workspace_.Get<float>(Slot::kGateScores, rows_ * experts);
   auto* ids = workspace_.Get<int32_t>(Slot::kExpertIds, rows_ * topk);
   auto* weights = workspace_.Get<float>(Slot::kExpertWeights, rows_ * topk);
-  kernels_.gemm_bf16_f32(pool_, {x, rows_, hidden, hidden}, moe.gate, logits, experts);
+  kernels_.Multiply(pool_, kernels::MakeGemm(kernels::RowsView{x, rows_, hidden, hidden}, moe.gate,
+                                             logits, experts));
   kernels_.gate(pool_, {.rows = rows_,
                         .experts = static_cast<int>(experts),
                         .topk = moe.topk,
@@ -80,13 +81,13 @@ void BlockPass::RunExpert(const ExpertWeights& expert, const Q8Rows& x, const in
   auto* b = workspace_.Get<bf16>(Slot::kExpertB, count * inner);
   auto* u = workspace_.Get<bf16>(Slot::kExpertU, count * inner);
   auto* y = workspace_.Get<bf16>(Slot::kExpertOut, count * hidden);
-  kernels_.gemm_q8_fp4(pool_, gathered, expert.w1, a, inner);
-  kernels_.gemm_q8_fp4(pool_, gathered, expert.w3, b, inner);
+  kernels_.Multiply(pool_, kernels::MakeGemm(gathered, expert.w1, a, inner));
+  kernels_.Multiply(pool_, kernels::MakeGemm(gathered, expert.w3, b, inner));
   // The routing weight goes in before w2, hence before its quantisation.
   kernels_.swiglu(pool_, a, b, weights, count, inner, config_.swiglu_limit, u);
   const Q8Rows quantized =
       Quantize({u, count, inner, inner}, Slot::kExpertUCodes, Slot::kExpertUScales);
-  kernels_.gemm_q8_fp4(pool_, quantized, expert.w2, y, hidden);
+  kernels_.Multiply(pool_, kernels::MakeGemm(quantized, expert.w2, y, hidden));
   kernels_.scatter_add(pool_, y, rows, count, hidden, acc);
 }
 
@@ -95,13 +96,13 @@ bf16* BlockPass::RunSharedExpert(const MoeWeights& moe, const Q8Rows& x) {
   auto* a = workspace_.Get<bf16>(Slot::kExpertA, rows_ * inner);
   auto* b = workspace_.Get<bf16>(Slot::kExpertB, rows_ * inner);
   auto* u = workspace_.Get<bf16>(Slot::kExpertU, rows_ * inner);
-  kernels_.gemm_q8_fp8(pool_, x, moe.shared_w1, a, inner);
-  kernels_.gemm_q8_fp8(pool_, x, moe.shared_w3, b, inner);
+  kernels_.Multiply(pool_, kernels::MakeGemm(x, moe.shared_w1, a, inner));
+  kernels_.Multiply(pool_, kernels::MakeGemm(x, moe.shared_w3, b, inner));
   kernels_.swiglu(pool_, a, b, nullptr, rows_, inner, config_.swiglu_limit, u);
   const Q8Rows quantized =
       Quantize({u, rows_, inner, inner}, Slot::kExpertUCodes, Slot::kExpertUScales);
   auto* y = workspace_.Get<bf16>(Slot::kSublayerOut, rows_ * hidden);
-  kernels_.gemm_q8_fp8(pool_, quantized, moe.shared_w2, y, hidden);
+  kernels_.Multiply(pool_, kernels::MakeGemm(quantized, moe.shared_w2, y, hidden));
   return y;
 }
 

@@ -13,8 +13,9 @@ void CheckGate(bool with_images) {
   const std::vector<uint8_t> is_image = UnitBytes("gate.is_image");
   std::vector<float> logits(kRows * 12), scores(kRows * 12), weights(kRows * 3);
   std::vector<int32_t> ids(kRows * 3);
-  Kernels().gemm_bf16_f32(pool, {x.data(), kRows, 64, 64}, {weight.data(), 12, 64}, logits.data(),
-                          12);
+  Kernels().Multiply(
+      pool, kernels::MakeGemm(kernels::RowsView{x.data(), kRows, 64, 64},
+                              kernels::Bf16Matrix{weight.data(), 12, 64}, logits.data(), 12));
   kernels::GateArgs args{.rows = kRows, .experts = 12, .topk = 3, .logits = logits.data()};
   args.bias = bias.data();
   if (with_images) {

@@ -22,11 +22,13 @@ class GemmUnits : public ::testing::Test {
     const int64_t outputs = Units().View(name).shape[0];
     std::vector<bf16> y(rows * outputs);
     if (packed) {
-      Kernels().gemm_q8_fp4(pool_, q8, {w.data(), w_scales.data(), outputs, cols}, y.data(),
-                            outputs);
+      Kernels().Multiply(
+          pool_, kernels::MakeGemm(q8, kernels::Fp4Matrix{w.data(), w_scales.data(), outputs, cols},
+                                   y.data(), outputs));
     } else {
-      Kernels().gemm_q8_fp8(pool_, q8, {w.data(), w_scales.data(), outputs, cols}, y.data(),
-                            outputs);
+      Kernels().Multiply(
+          pool_, kernels::MakeGemm(q8, kernels::Fp8Matrix{w.data(), w_scales.data(), outputs, cols},
+                                   y.data(), outputs));
     }
     return y;
   }
@@ -55,8 +57,10 @@ TEST_F(GemmUnits, UnquantisedInputsGiveTheExactProductRounded) {
   const std::vector<bf16> x = UnitBf16("gemm.x");
   const std::vector<uint8_t> codes = UnitBytes("gemm.w8"), scales = UnitBytes("gemm.w8_scale");
   std::vector<bf16> y(7 * 96);
-  Kernels().gemm_bf16_fp8(pool_, {x.data(), 7, 160, 160}, {codes.data(), scales.data(), 96, 160},
-                          y.data(), 96);
+  Kernels().Multiply(
+      pool_,
+      kernels::MakeGemm(kernels::RowsView{x.data(), 7, 160, 160},
+                        kernels::Fp8Matrix{codes.data(), scales.data(), 96, 160}, y.data(), 96));
   for (int64_t m = 0; m < 7; ++m) {
     for (int64_t n = 0; n < 96; ++n) {
       double exact = 0, magnitude = 0;

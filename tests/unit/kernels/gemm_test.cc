@@ -92,7 +92,10 @@ TEST_P(QuantisedGemm, Fp8WeightsHaveOneScalePerTile) {
   const std::vector<uint8_t> scales = random_.E8M0Scales(CeilDiv(outputs, 32) * cols / 32);
   Problem p{rows, outputs, cols, x_, Expand(codes, scales, cols, 32), {}, false};
   Multiply<bf16>(p, [&](bf16* y, int64_t stride) {
-    Kernels().gemm_q8_fp8(pool_, Rows(), {codes.data(), scales.data(), outputs, cols}, y, stride);
+    Kernels().Multiply(
+        pool_,
+        kernels::MakeGemm(Rows(), kernels::Fp8Matrix{codes.data(), scales.data(), outputs, cols}, y,
+                          stride));
   });
 }
 
@@ -106,7 +109,10 @@ TEST_P(QuantisedGemm, Fp4WeightsHaveOneScalePerRowAndGroup) {
   }
   Problem p{rows, outputs, cols, x_, w, {}, false};
   Multiply<bf16>(p, [&](bf16* y, int64_t stride) {
-    Kernels().gemm_q8_fp4(pool_, Rows(), {codes.data(), scales.data(), outputs, cols}, y, stride);
+    Kernels().Multiply(
+        pool_,
+        kernels::MakeGemm(Rows(), kernels::Fp4Matrix{codes.data(), scales.data(), outputs, cols}, y,
+                          stride));
   });
 }
 
@@ -119,8 +125,10 @@ TEST_P(QuantisedGemm, Fp8WeightsWithUnquantisedRows) {
   Problem p{rows, outputs, cols, {}, Expand(codes, scales, cols, 32), {}, false};
   for (int64_t i = 0; i < rows * cols; ++i) p.x.push_back(ToFloat(x[i / cols * stride + i % cols]));
   Multiply<bf16>(p, [&](bf16* y, int64_t y_stride) {
-    Kernels().gemm_bf16_fp8(pool_, {x.data(), rows, cols, stride},
-                            {codes.data(), scales.data(), outputs, cols}, y, y_stride);
+    Kernels().Multiply(
+        pool_, kernels::MakeGemm(kernels::RowsView{x.data(), rows, cols, stride},
+                                 kernels::Fp8Matrix{codes.data(), scales.data(), outputs, cols}, y,
+                                 y_stride));
   });
 }
 
@@ -143,10 +151,12 @@ TEST_P(Bf16Gemm, BothOutputTypesAreTheExactProductToTheSumsError) {
   wide.fp32 = true;
   const RowsView view{x.data(), rows, cols, stride};
   Multiply<bf16>(p, [&](bf16* y, int64_t y_stride) {
-    Kernels().gemm_bf16(pool, view, {w.data(), outputs, cols}, y, y_stride);
+    Kernels().Multiply(
+        pool, kernels::MakeGemm(view, kernels::Bf16Matrix{w.data(), outputs, cols}, y, y_stride));
   });
   Multiply<float>(wide, [&](float* y, int64_t y_stride) {
-    Kernels().gemm_bf16_f32(pool, view, {w.data(), outputs, cols}, y, y_stride);
+    Kernels().Multiply(
+        pool, kernels::MakeGemm(view, kernels::Bf16Matrix{w.data(), outputs, cols}, y, y_stride));
   });
 }
 

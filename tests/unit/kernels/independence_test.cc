@@ -97,21 +97,28 @@ class Cases {
 
   void AddGemms() {
     AddGemm<bf16>("gemm_q8_fp8", [this](ThreadPool& pool, int64_t first, int64_t count, bf16* y) {
-      Kernels().gemm_q8_fp8(pool, Q8(first, count), Fp8(), y, kOutputs);
+      Kernels().Multiply(pool, kernels::MakeGemm(Q8(first, count), Fp8(), y, kOutputs));
     });
     AddGemm<bf16>("gemm_q8_fp4", [this](ThreadPool& pool, int64_t first, int64_t count, bf16* y) {
-      Kernels().gemm_q8_fp4(pool, Q8(first, count),
-                            {w_codes_.data(), w_scales_.data(), kOutputs, kCols}, y, kOutputs);
+      Kernels().Multiply(
+          pool,
+          kernels::MakeGemm(Q8(first, count),
+                            kernels::Fp4Matrix{w_codes_.data(), w_scales_.data(), kOutputs, kCols},
+                            y, kOutputs));
     });
     AddGemm<bf16>("gemm_bf16_fp8", [this](ThreadPool& pool, int64_t first, int64_t count, bf16* y) {
-      Kernels().gemm_bf16_fp8(pool, Rows(first, count), Fp8(), y, kOutputs);
+      Kernels().Multiply(pool, kernels::MakeGemm(Rows(first, count), Fp8(), y, kOutputs));
     });
     AddGemm<bf16>("gemm_bf16", [this](ThreadPool& pool, int64_t first, int64_t count, bf16* y) {
-      Kernels().gemm_bf16(pool, Rows(first, count), {w_.data(), kOutputs, kCols}, y, kOutputs);
+      Kernels().Multiply(
+          pool, kernels::MakeGemm(Rows(first, count),
+                                  kernels::Bf16Matrix{w_.data(), kOutputs, kCols}, y, kOutputs));
     });
     AddGemm<float>("gemm_bf16_f32", [this](ThreadPool& pool, int64_t first, int64_t count,
                                            float* y) {
-      Kernels().gemm_bf16_f32(pool, Rows(first, count), {w_.data(), kOutputs, kCols}, y, kOutputs);
+      Kernels().Multiply(
+          pool, kernels::MakeGemm(Rows(first, count),
+                                  kernels::Bf16Matrix{w_.data(), kOutputs, kCols}, y, kOutputs));
     });
   }
 

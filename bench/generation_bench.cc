@@ -93,7 +93,7 @@ void Register(const Runtime& runtime, const std::vector<int32_t>& prose) {
 int main(int argc, char** argv) {
   benchmark::Initialize(&argc, argv);
   const auto runtime =
-      deepinfer::Runtime::Load(deepinfer::NanoFolder(), deepinfer::CheckWeights::kNone);
+      deepinfer::Runtime::Load(deepinfer::NanoFolder(), {deepinfer::CheckWeights::kNone});
   const auto prose = runtime ? deepinfer::Prose(**runtime) : deepinfer::Forward(runtime.error());
   if (!prose) {
     std::fprintf(stderr, "%s\n", prose.error().message.c_str());

@@ -3,6 +3,7 @@
 
 file(GLOB DEEPINFER_CPU_OPS CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/kernels/cpu/ops/*.cc)
 set(DEEPINFER_CPU_OBJECTS)
+set(DEEPINFER_CPU_TARGETS)
 
 function(deepinfer_cpu_target name)
   add_library(deepinfer_cpu_${name} OBJECT ${DEEPINFER_CPU_OPS})
@@ -17,6 +18,7 @@ function(deepinfer_cpu_target name)
   endif()
   set(DEEPINFER_CPU_OBJECTS ${DEEPINFER_CPU_OBJECTS} $<TARGET_OBJECTS:deepinfer_cpu_${name}>
       PARENT_SCOPE)
+  set(DEEPINFER_CPU_TARGETS ${DEEPINFER_CPU_TARGETS} ${name} PARENT_SCOPE)
 endfunction()
 
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")

@@ -3,9 +3,10 @@ target_link_libraries(deepinfer_test_main PUBLIC GTest::gmock PRIVATE deepinfer_
 
 # deepinfer_test(unit/base DEPS ...): one gtest program from tests/unit/base/*_test.cc
 # (helpers beside them may be any other .cc), whose tests carry the ctest label unit/base. A folder
-# without sources adds nothing.
+# without sources adds nothing. With CPU_TARGETS the tests run once more for each CPU target, as
+# TARGET.Suite.Name; targets that the processor lacks are skipped.
 function(deepinfer_test folder)
-  cmake_parse_arguments(ARG "" "" "DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "CPU_TARGETS" "" "DEPS" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/${folder}/*.cc)
   if(NOT sources)
     return()
@@ -20,6 +21,14 @@ function(deepinfer_test folder)
   target_compile_definitions(test_${name} PRIVATE DEEPINFER_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
   gtest_discover_tests(test_${name} DISCOVERY_MODE PRE_TEST
                        PROPERTIES TIMEOUT 900 LABELS ${folder})
+  if(ARG_CPU_TARGETS)
+    foreach(target IN LISTS DEEPINFER_CPU_TARGETS)
+      gtest_discover_tests(
+        test_${name} DISCOVERY_MODE PRE_TEST TEST_PREFIX ${target}.
+        PROPERTIES TIMEOUT 900 LABELS ${folder} ENVIRONMENT DEEPINFER_CPU_TARGET=${target}
+                   SKIP_RETURN_CODE 77)
+    endforeach()
+  endif()
 endfunction()
 
 # deepinfer_fuzz(name DEPS ...): tests/fuzz/<name>_fuzz.cc with seeds in

@@ -94,8 +94,8 @@ class ChatCommand final : public Command {
                "Reasoning effort in thinking mode: 1 to 100, low, high, xhigh or max (default "
                "high).");
     flags.FromTable({"model", "max-tokens", "temperature", "top-p", "top-k", "min-p", "seed",
-                     "threads", "prefill-mode", "prefill-keep-tokens", "prefill-chunk-tokens",
-                     "check-weights"});
+                     "threads", "cpu-pinning", "cpu-target", "prefill-mode", "prefill-keep-tokens",
+                     "prefill-chunk-tokens", "check-weights"});
   }
   Status Validate(const ResolvedOptions&) override { return chat_.Validate(); }
 

@@ -60,8 +60,8 @@ class EvalCommand final : public Command {
     flags.Integer("limit", limit_, 1, 1 << 30, "Only the first N items of each task.");
     flags.Text("data", data_, "DIR", "Folder of the task files (default MODEL/eval).");
     flags.Text("json", json_file_, "FILE", "Writes the report to a file.");
-    flags.FromTable({"model", "threads", "max-tokens", "prefill-mode", "prefill-keep-tokens",
-                     "prefill-chunk-tokens", "check-weights"});
+    flags.FromTable({"model", "threads", "cpu-pinning", "cpu-target", "max-tokens", "prefill-mode",
+                     "prefill-keep-tokens", "prefill-chunk-tokens", "check-weights"});
   }
 
   Status Validate(const ResolvedOptions&) override {
@@ -75,7 +75,7 @@ class EvalCommand final : public Command {
     const std::filesystem::path folder = data_ ? std::filesystem::path(*data_) : model / "eval";
     DI_ASSIGN_OR_RETURN(const std::vector<EvalTask> tasks, ReadTasks(folder));
     DI_ASSIGN_OR_RETURN(const auto runtime,
-                        Runtime::Load(model, options.values.check_weights, TerminalProgress()));
+                        Runtime::Load(model, RuntimeOptionsOf(options.values), TerminalProgress()));
     const EvalSettings settings{PrefillPolicyOf(options.values),
                                 ThreadCount(options.values.threads), options.values.max_tokens};
     const auto start = std::chrono::steady_clock::now();

@@ -43,8 +43,8 @@ class GenerateCommand final : public Command {
     flags.Switch("raw", raw_, "Continues the prompt as plain text, without chat encoding.");
     flags.Switch("stats", stats_, "Prints speed and memory on standard error.");
     flags.FromTable({"model", "max-tokens", "temperature", "top-p", "top-k", "min-p", "seed",
-                     "threads", "prefill-mode", "prefill-keep-tokens", "prefill-chunk-tokens",
-                     "check-weights"});
+                     "threads", "cpu-pinning", "cpu-target", "prefill-mode", "prefill-keep-tokens",
+                     "prefill-chunk-tokens", "check-weights"});
   }
 
   Status Validate(const ResolvedOptions&) override {

@@ -27,7 +27,7 @@ class VerifyCommand final : public Command {
     flags.Switch("free", free_running_,
                  "Runs freely instead of starting every block from the dump's inputs.");
     flags.Switch("all", all_, "Lists every tensor, not only those that differ.");
-    flags.FromTable({"threads"});
+    flags.FromTable({"threads", "cpu-pinning", "cpu-target"});
   }
   Status Validate(const ResolvedOptions&) override {
     if (!folder_) return MakeError(ErrorCode::kInvalidArgument, "give the checkpoint folder DIR");
@@ -37,9 +37,11 @@ class VerifyCommand final : public Command {
 
   Result<int> Run(const ResolvedOptions& options) override {
     DI_ASSIGN_OR_RETURN(const VerifyDump dump, FindVerifyDump(*dump_, prompt_.value_or("")));
-    DI_ASSIGN_OR_RETURN(const auto runtime,
-                        Runtime::Load(*folder_, CheckWeights::kAuto, TerminalProgress()));
-    model::v41::ForwardContext context(ThreadCount(options.values.threads));
+    DI_ASSIGN_OR_RETURN(
+        const auto runtime,
+        Runtime::Load(*folder_, RuntimeOptionsOf(options.values), TerminalProgress()));
+    model::v41::ForwardContext context(ThreadCount(options.values.threads),
+                                       ProgramPlacement(options.values));
     DI_RETURN_IF_ERROR(context.pool().status());
     DI_ASSIGN_OR_RETURN(const VerifyReport report,
                         Verify(runtime->model(), context, dump, free_running_));

@@ -50,10 +50,16 @@ PrefillPolicy PrefillPolicyOf(const Options& options) {
   return {options.prefill_mode, options.prefill_keep_tokens, options.prefill_chunk_tokens};
 }
 
+ThreadPoolOptions ProgramPlacement(const Options& options) {
+  ThreadPoolOptions placement = WorkerPlacement(options);
+  placement.pin_caller = true;
+  return placement;
+}
+
 Session::Session(std::shared_ptr<const Runtime> runtime, const Options& options,
                  double load_seconds)
     : runtime_(std::move(runtime)),
-      context_(ThreadCount(options.threads)),
+      context_(ThreadCount(options.threads), ProgramPlacement(options)),
       generator_(runtime_->model(), context_, PrefillPolicyOf(options)) {
   stats_.load_seconds = load_seconds;
 }
@@ -62,7 +68,7 @@ Result<std::unique_ptr<Session>> Session::Open(const ResolvedOptions& options) {
   const auto start = std::chrono::steady_clock::now();
   DI_ASSIGN_OR_RETURN(const std::filesystem::path folder, ChooseModel(options));
   DI_ASSIGN_OR_RETURN(auto runtime,
-                      Runtime::Load(folder, options.values.check_weights, TerminalProgress()));
+                      Runtime::Load(folder, RuntimeOptionsOf(options.values), TerminalProgress()));
   DI_RETURN_IF_ERROR(ValidatePrefillPolicy(PrefillPolicyOf(options.values), runtime->config()));
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   std::unique_ptr<Session> session(

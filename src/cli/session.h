@@ -49,6 +49,9 @@ class Session {
 
 PrefillPolicy PrefillPolicyOf(const Options& options);
 
+// WorkerPlacement with the calling thread, which is the program's own.
+ThreadPoolOptions ProgramPlacement(const Options& options);
+
 // --system, --thinking, --effort and --tools.
 struct ChatFlags {
   std::optional<std::string> system;

@@ -13,6 +13,7 @@ namespace {
 // Choices stand in the order of the enumerators, so an index is a value.
 constexpr std::string_view kPrefillModes[] = {"off", "compact"};
 constexpr std::string_view kCheckWeights[] = {"auto", "all", "none"};
+constexpr std::string_view kCpuPinnings[] = {"auto", "off"};
 constexpr std::string_view kLogLevels[] = {"debug", "info", "warning", "error", "off"};
 
 // Parses all of `text`; no sign but '-', no spaces.
@@ -127,8 +128,19 @@ constexpr OptionSpec kTable[] = {
         "Checkpoint folder, or ORG/NAME in the Hugging Face cache; without one that "
         "cache is searched for the release, then models/nano is taken."),
     Integer<&Options::threads>("threads", "DEEPINFER_THREADS", 0, 1024,
-                               "Worker threads; 0 takes one for each core. Results do not depend "
+                               "Worker threads; 0 takes one for each core that the process may "
+                               "use, within its control group's CPU limit. Results do not depend "
                                "on it."),
+    Choice<&Options::cpu_pinning, kCpuPinnings>(
+        "cpu-pinning", "DEEPINFER_CPU_PINNING", "MODE",
+        "auto binds each worker thread to a core of its own if there are as many threads as cores, "
+        "to a memory node's cores if fewer, to nothing if more; off leaves threads to the system."),
+    Text<&Options::cpu_target>(
+        "cpu-target", "DEEPINFER_CPU_TARGET", "NAME",
+        "Instruction set of the kernels: auto takes the best that the processor has; scalar, avx2, "
+        "avx512, avx512_bf16 (x86-64), neon (Arm), or reference, the plain implementation. The "
+        "last "
+        "bits of results may differ between targets, never within one."),
     Choice<&Options::log_level, kLogLevels>("log-level", "DEEPINFER_LOG_LEVEL", "LEVEL",
                                             "The least severe messages that are printed to "
                                             "standard error."),

@@ -20,12 +20,20 @@ enum class CheckWeights {
   kNone,
 };
 
+// Whether worker threads are bound to cores (base/topology.h).
+enum class CpuPinning {
+  kAuto,  // where it cannot hurt: WorkerCpus
+  kOff,
+};
+
 enum class LogLevel { kDebug, kInfo, kWarning, kError, kOff };
 
 // The initial values are the table's defaults.
 struct Options {
   std::string model;    // empty: the caller searches the default places
-  int64_t threads = 0;  // 0: one a core
+  int64_t threads = 0;  // 0: DefaultThreads
+  CpuPinning cpu_pinning = CpuPinning::kAuto;
+  std::string cpu_target = "auto";  // a name of kernels::cpu::Targets, or "reference"
   LogLevel log_level = LogLevel::kWarning;
   CheckWeights check_weights = CheckWeights::kAuto;
 

@@ -2,9 +2,8 @@
 
 #include <malloc.h>
 
-#include <algorithm>
-#include <thread>
-
+#include "base/topology.h"
+#include "kernels/cpu/cpu.h"
 #include "kernels/reference/reference.h"
 #include "tokenizer/engram_token_map.h"
 
@@ -23,6 +22,11 @@ WeightCheck ToWeightCheck(CheckWeights check) {
   return WeightCheck::kAuto;
 }
 
+Result<const kernels::KernelTable*> KernelsOf(const std::string& cpu_target) {
+  if (cpu_target == "reference") return &kernels::reference::Table();
+  return kernels::cpu::SelectTarget(cpu_target);
+}
+
 uint64_t HeapBytes() {
   const struct mallinfo2 info = ::mallinfo2();
   return static_cast<uint64_t>(info.uordblks) + info.hblkhd;
@@ -36,12 +40,17 @@ uint64_t HeapGrowth(uint64_t before) {
 
 }  // namespace
 
+RuntimeOptions RuntimeOptionsOf(const Options& options) {
+  return {.check_weights = options.check_weights, .cpu_target = options.cpu_target};
+}
+
 Result<std::shared_ptr<const Runtime>> Runtime::Load(const std::filesystem::path& folder,
-                                                     CheckWeights check_weights,
+                                                     const RuntimeOptions& options,
                                                      const ProgressFn& progress) {
+  DI_ASSIGN_OR_RETURN(const kernels::KernelTable* kernel_table, KernelsOf(options.cpu_target));
   DI_ASSIGN_OR_RETURN(
       auto checkpoint,
-      Checkpoint::Open(folder, {.weight_check = ToWeightCheck(check_weights)}, progress));
+      Checkpoint::Open(folder, {.weight_check = ToWeightCheck(options.check_weights)}, progress));
   const uint64_t before_tokenizer = HeapBytes();
   DI_ASSIGN_OR_RETURN(Tokenizer tokenizer, Tokenizer::FromFile(folder / "tokenizer.json"));
   const ModelConfig& config = checkpoint->config();
@@ -58,9 +67,10 @@ Result<std::shared_ptr<const Runtime>> Runtime::Load(const std::filesystem::path
   const uint64_t before_model = HeapBytes();
 
   std::shared_ptr<Runtime> runtime(new Runtime(std::move(checkpoint), std::move(tokenizer)));
-  DI_ASSIGN_OR_RETURN(runtime->model_, model::v41::Model::Create(
-                                           runtime->config(), *runtime->checkpoint_,
-                                           std::move(engram_map), kernels::reference::Table()));
+  DI_ASSIGN_OR_RETURN(runtime->model_,
+                      model::v41::Model::Create(runtime->config(), *runtime->checkpoint_,
+                                                std::move(engram_map), *kernel_table));
+  runtime->cpu_target_ = kernel_table->name;
   runtime->memory_ = {{"weights, mapped", runtime->checkpoint_->total_bytes()},
                       {"tokenizer and Engram token map", tokenizer_bytes},
                       {"model tables", HeapGrowth(before_model)}};
@@ -69,7 +79,12 @@ Result<std::shared_ptr<const Runtime>> Runtime::Load(const std::filesystem::path
 
 int ThreadCount(int64_t option) {
   if (option > 0) return static_cast<int>(option);
-  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  return DefaultThreads();
+}
+
+ThreadPoolOptions WorkerPlacement(const Options& options) {
+  if (options.cpu_pinning == CpuPinning::kOff) return {};
+  return {.worker_cpus = WorkerCpus(ProcessTopology(), ThreadCount(options.threads))};
 }
 
 }  // namespace deepinfer

@@ -72,10 +72,11 @@ Result<const KernelTable*> SelectTarget(std::string_view name) {
     if (name != target.name) continue;
     if (target.supported) return target.table;
     return MakeError(ErrorCode::kUnsupported,
-                     "cpu_target {}: this processor lacks the instructions of that target", name);
+                     "cpu-target {}: this processor lacks the instructions of that target", name);
   }
   if (name == "auto") return best;
-  return MakeError(ErrorCode::kInvalidArgument, "cpu_target {}: must be one of {}", name, names);
+  return MakeError(ErrorCode::kInvalidArgument, "cpu-target \"{}\": must be reference, {}", name,
+                   names);
 }
 
 }  // namespace deepinfer::kernels::cpu

@@ -3,6 +3,7 @@
 #include "engine/prefill.h"
 #include "engine/runtime.h"
 #include "tests/golden/support/toy.h"
+#include "tests/support/test_kernels.h"
 
 namespace deepinfer::golden {
 namespace {
@@ -14,7 +15,7 @@ using model::v41::SequenceState;
 const Runtime& Nano() {
   static const std::shared_ptr<const Runtime> runtime = [] {
     auto loaded = Runtime::Load(std::filesystem::path(DEEPINFER_SOURCE_DIR) / "models/nano",
-                                CheckWeights::kNone);
+                                {CheckWeights::kNone, kernels::TestTarget()});
     if (!loaded) throw std::runtime_error(loaded.error().message);
     return *loaded;
   }();

@@ -6,6 +6,7 @@
 #include "base/math.h"
 #include "engine/runtime.h"
 #include "tests/golden/support/toy.h"
+#include "tests/support/test_kernels.h"
 
 namespace deepinfer::golden {
 namespace {
@@ -16,7 +17,7 @@ using model::v41::ForwardContext;
 const Runtime& Nano() {
   static const std::shared_ptr<const Runtime> runtime = [] {
     auto loaded = Runtime::Load(std::filesystem::path(DEEPINFER_SOURCE_DIR) / "models/nano",
-                                CheckWeights::kAll);
+                                {CheckWeights::kAll, kernels::TestTarget()});
     if (!loaded) throw std::runtime_error(loaded.error().message);
     return *loaded;
   }();

@@ -8,6 +8,7 @@
 
 #include "engine/runtime.h"
 #include "tests/golden/support/toy.h"
+#include "tests/support/test_kernels.h"
 
 namespace deepinfer::golden {
 namespace {
@@ -50,7 +51,7 @@ class VerifyTest : public testing::Test {
  protected:
   void SetUp() override {
     auto loaded = Runtime::Load(std::filesystem::path(DEEPINFER_SOURCE_DIR) / "models/nano",
-                                CheckWeights::kNone);
+                                {CheckWeights::kNone, kernels::TestTarget()});
     ASSERT_TRUE(loaded) << loaded.error().message;
     runtime_ = *loaded;
     std::string name =

@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "kernels/reference/reference.h"
 #include "loader/checkpoint.h"
 #include "model/v41/model.h"
 #include "tests/golden/support/golden_file.h"
+#include "tests/support/test_kernels.h"
 
 namespace deepinfer::golden {
 
@@ -37,7 +37,7 @@ struct Toy {
     const auto wide = GoldenFile(dir / "engram.safetensors").Raw<int64_t>("token_map");
     auto created = model::v41::Model::Create(checkpoint->config(), *checkpoint,
                                              std::vector<int32_t>(wide.begin(), wide.end()),
-                                             kernels::reference::Table());
+                                             kernels::Kernels());
     if (!created) throw std::runtime_error(created.error().message);
     model = std::move(*created);
   }

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "kernels/reference/reference.h"
 #include "tests/golden/support/golden_file.h"
+#include "tests/support/test_kernels.h"
 
 namespace deepinfer::golden {
 
@@ -22,7 +22,7 @@ inline std::vector<uint8_t> UnitBytes(const std::string& name) {
   return Units().Raw<uint8_t>(name);
 }
 
-inline const kernels::KernelTable& Kernels() { return kernels::reference::Table(); }
+using kernels::Kernels;
 
 // Bit equality. goldens/README.md allows one bf16 step on a few elements to whoever sums in another
 // order; the reference back end needs none of it on these vectors.

@@ -18,7 +18,7 @@ using ::testing::HasSubstr;
 class GeneratorTest : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
-    auto runtime = Runtime::Load(DEEPINFER_SOURCE_DIR "/models/nano", CheckWeights::kNone);
+    auto runtime = Runtime::Load(DEEPINFER_SOURCE_DIR "/models/nano", {CheckWeights::kNone});
     ASSERT_TRUE(runtime) << runtime.error().message;
     runtime_ = std::move(*runtime);
   }

@@ -24,7 +24,7 @@ int64_t AnonymousBytes() {
 
 TEST(Memory, ContextCostsTheKvFormulaAndNoMore) {
   const auto loaded = Runtime::Load(std::filesystem::path(DEEPINFER_SOURCE_DIR) / "models/nano",
-                                    CheckWeights::kNone);
+                                    {CheckWeights::kNone});
   ASSERT_TRUE(loaded) << loaded.error().message;
   const auto& model = (*loaded)->model();
   ForwardContext context(1);

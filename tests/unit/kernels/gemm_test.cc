@@ -26,7 +26,9 @@ void Check(const Problem& p) {
       }
       const double got = p.got[m * p.outputs + n], error = SumError(p.cols) * magnitude;
       const float restated = SumInLanes(terms);
-      ASSERT_EQ(got, p.fp32 ? restated : RoundBf16(restated)) << m << ", " << n;
+      if (HasReferenceSumOrder()) {
+        ASSERT_EQ(got, p.fp32 ? restated : RoundBf16(restated)) << m << ", " << n;
+      }
       ASSERT_NEAR(got, exact, p.fp32 ? error : Bf16Tolerance(exact, error)) << m << ", " << n;
     }
   }

@@ -15,11 +15,9 @@
 #include "base/random.h"
 #include "base/thread_pool.h"
 #include "kernels/kernel_table.h"
-#include "kernels/reference/reference.h"
+#include "tests/support/test_kernels.h"
 
 namespace deepinfer::kernels {
-
-inline const KernelTable& Kernels() { return reference::Table(); }
 
 // Seeded inputs that are the same on every platform.
 class Random {

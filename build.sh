@@ -6,7 +6,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")"
 readonly ALLOWED_PRESETS="release debug clang asan-ubsan tsan fuzz"
 readonly BUILD_PACKAGES=(
   g++ cmake ninja-build pkg-config libfmt-dev libspdlog-dev nlohmann-json3-dev libcli11-dev
-  libutf8proc-dev libxxhash-dev libexpected-dev libcurl4-openssl-dev libssl-dev libedit-dev)
+  libutf8proc-dev libxxhash-dev libexpected-dev libcurl4-openssl-dev libssl-dev libedit-dev
+  libhwloc-dev)
 readonly TEST_PACKAGES=(
   libgtest-dev libgmock-dev librapidcheck-dev libpcre2-dev python3 git clang-format-19)
 readonly BENCH_PACKAGES=(libbenchmark-dev)

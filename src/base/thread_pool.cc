@@ -1,23 +1,42 @@
 #include "base/thread_pool.h"
 
+#include <pthread.h>
+
 #include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
 #include <exception>
+#include <mutex>
+#include <thread>
+
+#include "base/topology.h"
 
 namespace deepinfer {
 namespace {
 
-// Ranges come every few microseconds while a forward runs and never between requests: spin for
-// about one range's length, then sleep.
-constexpr int kSpinsBeforePark = 20000;
-// A yield costs about as much as ten spins when no other thread wants the core.
-constexpr int kSpinsBeforeYield = 256;
+// Jobs come every few microseconds while a forward runs and never between requests: a worker spins
+// for longer than the gap within a request, then sleeps.
+constexpr std::chrono::microseconds kSpinTime{200};
+// A clock read costs as much as a few pauses.
+constexpr int kPausesPerClockRead = 64;
+// A spinning worker begins its share well within these; then the caller takes it.
+constexpr int kPausesBeforeCallerSteals = 32;
+// Workers come later: to look at every share costs their owners a cache miss each.
+constexpr int kPausesBeforeWorkerSteals = 512;
+// A yield costs about as much as ten pauses when no other thread wants the core.
+constexpr int kPausesBeforeYield = 256;
 
-constexpr int kShareBits = 16;
-constexpr uint64_t kShareMask = (uint64_t{1} << kShareBits) - 1;
+// Two lines, since processors fetch lines in pairs.
+constexpr size_t kCacheLine = 128;
 
-bool HasOpenShare(uint64_t ticket) {
-  return (ticket & kShareMask) < (ticket >> kShareBits & kShareMask);
-}
+// A ticket names a job: job number << 16 | stop << 15 | shares. The job number grows by one a job.
+constexpr int kJobShift = 16;
+constexpr uint64_t kStop = uint64_t{1} << 15;
+constexpr int kMaxThreads = (1 << 15) - 1;
+
+uint64_t JobOf(uint64_t ticket) { return ticket >> kJobShift; }
+int SharesOf(uint64_t ticket) { return static_cast<int>(ticket & (kStop - 1)); }
 
 inline void Pause() {
 #if defined(__x86_64__)
@@ -29,53 +48,104 @@ inline void Pause() {
 
 }  // namespace
 
-ThreadPool::ThreadPool(int threads) {
-  // Shares are counted in 16 bits.
-  threads = std::min(threads, 1 << 15);
-  for (int i = 1; i < threads; ++i) {
-    try {
-      workers_.emplace_back([this, i] { WorkerLoop(i); });
-    } catch (const std::exception& e) {
-      status_ = MakeError(ErrorCode::kResourceExhausted, "threads {}: only {} could be started: {}",
-                          threads, i, e.what());
-      return;
-    }
-  }
-}
+class ThreadPool::Crew {
+ public:
+  struct Job {
+    void* self = nullptr;
+    Invoke invoke = nullptr;
+    int64_t count = 0;                // of indices, or of ranges where bounds is set
+    int64_t grain = 1;                // with bounds: 1
+    const int64_t* bounds = nullptr;  // count + 1 of them
+  };
 
-ThreadPool::~ThreadPool() {
+  // More threads than CPUs: whoever waits gives its core away at once.
+  Crew(int threads, bool oversubscribed)
+      : shares_(new Share[static_cast<size_t>(threads)]),
+        pauses_before_yield_(oversubscribed ? 0 : kPausesBeforeYield) {}
+  ~Crew();
+
+  // Throws what std::thread throws.
+  std::thread& Start(int worker) {
+    return threads_.emplace_back([this, worker] { WorkerLoop(worker); });
+  }
+
+  void Run(const Job& job, int shares);
+
+ private:
+  // Job numbers: who has begun, and who has ended, this share of the latest job that has it. On
+  // lines of their own: the caller polls `ended` while the owner alone touches `begun`.
+  struct Share {
+    alignas(kCacheLine) std::atomic<uint64_t> begun{0};
+    alignas(kCacheLine) std::atomic<uint64_t> ended{0};
+  };
+
+  void WorkerLoop(int worker);
+  // The next ticket after `seen`; spins, then sleeps.
+  uint64_t AwaitTicket(uint64_t seen, int worker);
+  uint64_t SleepUntilTicketAfter(uint64_t seen);
+  // Runs a share unless another thread has begun it. Any ticket may be given, however old: shares
+  // of a finished job are all begun, and the job is read only behind a begun share, which keeps
+  // the caller from replacing it.
+  void TryShare(uint64_t ticket, int share, int worker);
+  // Afterwards every share of the ticket's job is begun.
+  void TryAllShares(uint64_t ticket, int worker);
+  void AwaitEnds(uint64_t ticket, int pauses_before_steal);
+
+  // The caller writes both, workers poll the ticket: one line brings all they need.
+  alignas(kCacheLine) std::atomic<uint64_t> ticket_{0};
+  Job job_;
+
+  alignas(kCacheLine) std::unique_ptr<Share[]> shares_;
+  const int pauses_before_yield_;
+  std::vector<std::thread> threads_;
+
+  alignas(kCacheLine) std::atomic<int> sleeping_{0};
+  std::mutex mutex_;
+  std::condition_variable wake_;
+};
+
+ThreadPool::Crew::~Crew() {
   {
-    std::lock_guard<std::mutex> lock(mutex_);
-    stopping_.store(true);
+    const std::lock_guard lock(mutex_);
+    ticket_.store((JobOf(ticket_.load()) + 1) << kJobShift | kStop);
   }
   wake_.notify_all();
-  for (std::thread& worker : workers_) worker.join();
+  for (std::thread& thread : threads_) thread.join();
 }
 
-void ThreadPool::Run(int64_t count, int64_t grain, void* self, Invoke invoke) {
-  if (count <= 0) return;
-  grain = std::max<int64_t>(grain, 1);
-  const int64_t units = (count + grain - 1) / grain;
-  const auto shares = static_cast<uint64_t>(std::min<int64_t>(units, size()));
-  if (shares == 1) {
-    invoke(self, 0, count, 0);
-    return;
-  }
-  self_ = self;
-  invoke_ = invoke;
-  count_ = count;
-  grain_ = grain;
-  finished_.store(0, std::memory_order_relaxed);
-  const uint64_t job = (ticket_.load(std::memory_order_relaxed) >> 32) + 1;
-  ticket_.store(job << 32 | shares << kShareBits);
-  if (parked_.load() > 0) {
-    std::lock_guard<std::mutex> lock(mutex_);
+void ThreadPool::Crew::Run(const Job& job, int shares) {
+  job_ = job;
+  const uint64_t ticket = (JobOf(ticket_.load(std::memory_order_relaxed)) + 1) << kJobShift |
+                          static_cast<uint64_t>(shares);
+  // Sequentially consistent, as is the sleeper's side: either it sees the ticket or we see it.
+  ticket_.store(ticket);
+  const bool wake = sleeping_.load() > 0;
+  if (wake) {
+    {
+      const std::lock_guard lock(mutex_);
+    }
     wake_.notify_all();
   }
-  RunShares(0);
-  for (int spins = 0; finished_.load(std::memory_order_acquire) != shares; ++spins) {
+  TryShare(ticket, 0, 0);
+  AwaitEnds(ticket, wake ? 0 : kPausesBeforeCallerSteals);
+}
+
+void ThreadPool::Crew::AwaitEnds(uint64_t ticket, int pauses_before_steal) {
+  const uint64_t job = JobOf(ticket);
+  const int shares = SharesOf(ticket);
+  int share = 0;
+  const auto all_ended = [&] {
+    while (share < shares && shares_[share].ended.load(std::memory_order_acquire) == job) ++share;
+    return share == shares;
+  };
+  for (int pauses = 0; pauses < pauses_before_steal; ++pauses) {
+    if (all_ended()) return;
+    Pause();
+  }
+  TryAllShares(ticket, 0);
+  for (int pauses = 0; !all_ended(); ++pauses) {
     // A thread that is still not done may wait for this very core.
-    if (spins < kSpinsBeforeYield) {
+    if (pauses < pauses_before_yield_) {
       Pause();
     } else {
       std::this_thread::yield();
@@ -83,40 +153,114 @@ void ThreadPool::Run(int64_t count, int64_t grain, void* self, Invoke invoke) {
   }
 }
 
-bool ThreadPool::RunShares(int worker) {
-  bool ran = false;
-  uint64_t ticket = ticket_.load(std::memory_order_acquire);
-  while (HasOpenShare(ticket)) {
-    if (!ticket_.compare_exchange_weak(ticket, ticket + 1, std::memory_order_acq_rel,
-                                       std::memory_order_acquire)) {
-      continue;
+void ThreadPool::Crew::TryShare(uint64_t ticket, int share, int worker) {
+  Share& state = shares_[share];
+  uint64_t begun = state.begun.load(std::memory_order_relaxed);
+  if (begun >= JobOf(ticket)) return;
+  if (!state.begun.compare_exchange_strong(begun, JobOf(ticket), std::memory_order_relaxed)) return;
+  const int64_t shares = SharesOf(ticket);
+  const int64_t units = (job_.count + job_.grain - 1) / job_.grain;
+  const int64_t begin = units * share / shares * job_.grain;
+  const int64_t end = std::min(job_.count, units * (share + 1) / shares * job_.grain);
+  if (job_.bounds == nullptr) {
+    if (begin < end) job_.invoke(job_.self, begin, end, worker);
+  } else {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t first = job_.bounds[i];
+      const int64_t last = job_.bounds[i + 1];
+      if (first < last) job_.invoke(job_.self, first, last, worker);
     }
-    const auto share = static_cast<int64_t>(ticket & kShareMask);
-    const auto shares = static_cast<int64_t>(ticket >> kShareBits & kShareMask);
-    const int64_t units = (count_ + grain_ - 1) / grain_;
-    const int64_t begin = units * share / shares * grain_;
-    const int64_t end = std::min(count_, units * (share + 1) / shares * grain_);
-    if (begin < end) invoke_(self_, begin, end, worker);
-    finished_.fetch_add(1, std::memory_order_release);
-    ran = true;
-    ticket = ticket_.load(std::memory_order_acquire);
   }
-  return ran;
+  state.ended.store(JobOf(ticket), std::memory_order_release);
 }
 
-void ThreadPool::WorkerLoop(int worker) {
-  while (!stopping_.load()) {
-    bool ran = false;
-    for (int spins = 0; spins < kSpinsBeforePark && !ran; ++spins) {
-      ran = RunShares(worker);
-      if (!ran) Pause();
-    }
-    if (ran) continue;
-    std::unique_lock<std::mutex> lock(mutex_);
-    parked_.fetch_add(1);
-    wake_.wait(lock, [&] { return stopping_.load() || HasOpenShare(ticket_.load()); });
-    parked_.fetch_sub(1);
+void ThreadPool::Crew::TryAllShares(uint64_t ticket, int worker) {
+  const int shares = SharesOf(ticket);
+  const int first = std::min(worker, shares);
+  for (int share = first; share < shares; ++share) TryShare(ticket, share, worker);
+  for (int share = 0; share < first; ++share) TryShare(ticket, share, worker);
+}
+
+void ThreadPool::Crew::WorkerLoop(int worker) {
+  uint64_t ticket = 0;
+  while (((ticket = AwaitTicket(ticket, worker)) & kStop) == 0) {
+    if (worker < SharesOf(ticket)) TryShare(ticket, worker, worker);
   }
+}
+
+uint64_t ThreadPool::Crew::AwaitTicket(uint64_t seen, int worker) {
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point deadline = Clock::time_point::max();
+  for (int pauses = 0;; ++pauses) {
+    const uint64_t ticket = ticket_.load(std::memory_order_acquire);
+    if (ticket != seen) return ticket;
+    Pause();
+    if (pauses == kPausesBeforeWorkerSteals) TryAllShares(seen, worker);
+    if (pauses % kPausesPerClockRead != 0) continue;
+    const Clock::time_point now = Clock::now();
+    if (deadline == Clock::time_point::max()) deadline = now + kSpinTime;
+    if (now >= deadline) return SleepUntilTicketAfter(seen);
+    if (pauses >= 4 * pauses_before_yield_) std::this_thread::yield();
+  }
+}
+
+uint64_t ThreadPool::Crew::SleepUntilTicketAfter(uint64_t seen) {
+  uint64_t ticket = seen;
+  std::unique_lock lock(mutex_);
+  sleeping_.fetch_add(1);
+  wake_.wait(lock, [&] { return (ticket = ticket_.load()) != seen; });
+  sleeping_.fetch_sub(1);
+  return ticket;
+}
+
+ThreadPool::ThreadPool(int threads, const ThreadPoolOptions& options) {
+  threads = std::clamp(threads, 1, kMaxThreads);
+  const std::vector<int> allowed = AllowedCpus();
+  crew_ = std::make_unique<Crew>(threads, threads > std::ssize(allowed));
+  const auto bind = [&](int worker, pthread_t thread) {
+    const auto& cpus = options.worker_cpus;
+    if (worker < std::ssize(cpus) && BindThread(thread, cpus[worker])) ++pinned_;
+  };
+  for (int i = 1; i < threads; ++i) {
+    try {
+      bind(i, crew_->Start(i).native_handle());
+      ++size_;
+    } catch (const std::exception& e) {
+      status_ = MakeError(ErrorCode::kResourceExhausted, "threads {}: only {} could be started: {}",
+                          threads, i, e.what());
+      break;
+    }
+  }
+  // Last, since threads start on the CPUs of the thread that starts them.
+  if (options.pin_caller) {
+    bind(0, ::pthread_self());
+    caller_ = ::pthread_self();
+    caller_cpus_ = allowed;
+  }
+}
+
+ThreadPool::~ThreadPool() {
+  if (!caller_cpus_.empty() && ::pthread_equal(caller_, ::pthread_self()) != 0) {
+    BindThread(caller_, caller_cpus_);
+  }
+}
+
+void ThreadPool::RunFor(int64_t count, int64_t grain, void* self, Invoke invoke) {
+  if (count <= 0) return;
+  grain = std::max<int64_t>(grain, 1);
+  const int64_t shares = std::min<int64_t>((count + grain - 1) / grain, size());
+  if (shares == 1) {
+    invoke(self, 0, count, 0);
+    return;
+  }
+  crew_->Run({self, invoke, count, grain, nullptr}, static_cast<int>(shares));
+}
+
+void ThreadPool::RunRanges(std::span<const int64_t> bounds, void* self, Invoke invoke) {
+  const int64_t ranges = std::ssize(bounds) - 1;
+  if (ranges <= 0) return;
+  crew_->Run({self, invoke, ranges, 1, bounds.data()},
+             static_cast<int>(std::min<int64_t>(ranges, size())));
 }
 
 }  // namespace deepinfer

@@ -67,8 +67,8 @@ Status CheckChunk(const ModelConfig& config, const SequenceChunk& chunk) {
 
 }  // namespace
 
-ForwardContext::ForwardContext(int threads)
-    : pool_(threads), workspace_(std::make_unique<Workspace>()) {}
+ForwardContext::ForwardContext(int threads, const ThreadPoolOptions& options)
+    : pool_(threads, options), workspace_(std::make_unique<Workspace>()) {}
 ForwardContext::~ForwardContext() = default;
 size_t ForwardContext::workspace_bytes() const { return workspace_->bytes(); }
 

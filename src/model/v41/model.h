@@ -56,7 +56,7 @@ struct SequenceChunk {
 class ForwardContext {
  public:
   // threads >= 1
-  explicit ForwardContext(int threads);
+  explicit ForwardContext(int threads, const ThreadPoolOptions& options = {});
   ~ForwardContext();
   ThreadPool& pool() { return pool_; }
   Workspace& workspace() { return *workspace_; }

@@ -19,6 +19,7 @@ ARROWS = {
     "chat": ["tensor"],
     "grammar": [],
     "sampling": ["tensor"],
+    "cache": [],
     "kernels": ["tensor"],
     "kernels/reference": ["kernels", "tensor"],
     "kernels/cpu": ["kernels", "tensor", "kernels/reference"],

@@ -257,6 +257,27 @@ struct GateArgs {
   float* weights = nullptr;  // [rows, topk], from the unbiased scores
 };
 
+// u = bf16(weight * silu(min(a, limit)) * clamp(b, +-limit)), quantised by Q8 in the same pass.
+struct SwiGluArgs {
+  int64_t rows = 0, cols = 0;     // cols: a multiple of kGroup
+  const bf16* a = nullptr;        // [rows, cols]
+  const bf16* b = nullptr;        // [rows, cols]
+  const float* weight = nullptr;  // [rows] or null: 1
+  float limit = 0;
+  Q8Rows out;         // [rows, cols]
+  bf16* u = nullptr;  // [rows, cols] or null: u itself, unquantised
+};
+
+// out[r] = bf16(sum over i of y[slots[r, i]] + shared[r]): fp32 from zero, i ascending, the shared
+// row last.
+struct CombineArgs {
+  int64_t rows = 0, topk = 0, hidden = 0;
+  const bf16* y = nullptr;         // [slots, hidden]
+  const int32_t* slots = nullptr;  // [rows, topk]
+  const bf16* shared = nullptr;    // [rows, hidden]
+  bf16* out = nullptr;             // [rows, hidden], may be `shared`
+};
+
 struct EngramGatherArgs {
   int64_t rows = 0, columns = 0, dim = 0;
   const int64_t* row_ids = nullptr;  // [rows, columns]
@@ -327,6 +348,8 @@ struct KernelTable {
   // u = bf16(weight * silu(min(a, limit)) * clamp(b, +-limit)); weight null means 1.
   void (*swiglu)(ThreadPool&, const bf16* a, const bf16* b, const float* weight, int64_t rows,
                  int64_t cols, float limit, bf16* u);
+  void (*swiglu_q8)(ThreadPool&, const SwiGluArgs&);
+  void (*combine)(ThreadPool&, const CombineArgs&);
   // acc[rows[i]] += y[i] in fp32, i ascending; rows are distinct. acc [.., cols].
   void (*scatter_add)(ThreadPool&, const bf16* y, const int32_t* rows, int64_t count, int64_t cols,
                       float* acc);

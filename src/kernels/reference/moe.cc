@@ -1,6 +1,7 @@
 // Mixture of experts: routing, activation, combination. Source: spec section 2.6.
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "base/math.h"
 #include "kernels/reference/kernels.h"
@@ -66,6 +67,27 @@ void SwiGlu(ThreadPool& pool, const bf16* a, const bf16* b, const float* weight,
     for (int64_t r = begin; r < end; ++r) {
       SwiGluRow(a + r * cols, b + r * cols, weight == nullptr ? 1.0f : weight[r], cols, limit,
                 u + r * cols);
+    }
+  });
+}
+
+void SwiGluQ8(ThreadPool& pool, const SwiGluArgs& args) {
+  std::vector<bf16> own(args.u == nullptr ? args.rows * args.cols : 0);
+  bf16* u = args.u == nullptr ? own.data() : args.u;
+  SwiGlu(pool, args.a, args.b, args.weight, args.rows, args.cols, args.limit, u);
+  QuantizeQ8(pool, {u, args.rows, args.cols, args.cols}, args.out);
+}
+
+void Combine(ThreadPool& pool, const CombineArgs& args) {
+  pool.ParallelFor(args.rows, 4, [&](int64_t begin, int64_t end, int) {
+    float* acc = Scratch(0, args.hidden);
+    for (int64_t r = begin; r < end; ++r) {
+      std::fill_n(acc, args.hidden, 0.0f);
+      for (int64_t i = r * args.topk; i < (r + 1) * args.topk; ++i) {
+        AddRow(args.y + args.slots[i] * args.hidden, args.hidden, acc);
+      }
+      AddRow(args.shared + r * args.hidden, args.hidden, acc);
+      for (int64_t d = 0; d < args.hidden; ++d) args.out[r * args.hidden + d] = ToBf16(acc[d]);
     }
   });
 }

@@ -26,6 +26,8 @@ const KernelTable& Table() {
       .select = Select,
       .gate = Gate,
       .swiglu = SwiGlu,
+      .swiglu_q8 = SwiGluQ8,
+      .combine = Combine,
       .scatter_add = ScatterAdd,
       .add_round = AddRound,
       .engram_gather = EngramGather,

@@ -2,6 +2,7 @@
 // for any number of threads.
 #include <functional>
 #include <limits>
+#include <set>
 #include <string>
 
 #include "tests/unit/kernels/kernel_testing.h"
@@ -27,7 +28,8 @@ Bytes AsBytes(const std::vector<T>& values) {
 }
 
 // Inputs of kRows rows, and for each kernel the bytes it makes of rows [first, first + count),
-// row by row.
+// row by row. A case is named after its entry of the table, with "/" and a word behind where one
+// entry has several.
 class Cases {
  public:
   using Run = std::function<Bytes(ThreadPool&, int64_t first, int64_t count)>;
@@ -96,25 +98,25 @@ class Cases {
   }
 
   void AddGemms() {
-    AddGemm<bf16>("gemm_q8_fp8", [this](ThreadPool& pool, int64_t first, int64_t count, bf16* y) {
+    AddGemm<bf16>("gemm/q8_fp8", [this](ThreadPool& pool, int64_t first, int64_t count, bf16* y) {
       Kernels().Multiply(pool, kernels::MakeGemm(Q8(first, count), Fp8(), y, kOutputs));
     });
-    AddGemm<bf16>("gemm_q8_fp4", [this](ThreadPool& pool, int64_t first, int64_t count, bf16* y) {
+    AddGemm<bf16>("gemm/q8_fp4", [this](ThreadPool& pool, int64_t first, int64_t count, bf16* y) {
       Kernels().Multiply(
           pool,
           kernels::MakeGemm(Q8(first, count),
                             kernels::Fp4Matrix{w_codes_.data(), w_scales_.data(), kOutputs, kCols},
                             y, kOutputs));
     });
-    AddGemm<bf16>("gemm_bf16_fp8", [this](ThreadPool& pool, int64_t first, int64_t count, bf16* y) {
+    AddGemm<bf16>("gemm/bf16_fp8", [this](ThreadPool& pool, int64_t first, int64_t count, bf16* y) {
       Kernels().Multiply(pool, kernels::MakeGemm(Rows(first, count), Fp8(), y, kOutputs));
     });
-    AddGemm<bf16>("gemm_bf16", [this](ThreadPool& pool, int64_t first, int64_t count, bf16* y) {
+    AddGemm<bf16>("gemm/bf16", [this](ThreadPool& pool, int64_t first, int64_t count, bf16* y) {
       Kernels().Multiply(
           pool, kernels::MakeGemm(Rows(first, count),
                                   kernels::Bf16Matrix{w_.data(), kOutputs, kCols}, y, kOutputs));
     });
-    AddGemm<float>("gemm_bf16_f32", [this](ThreadPool& pool, int64_t first, int64_t count,
+    AddGemm<float>("gemm/bf16_f32", [this](ThreadPool& pool, int64_t first, int64_t count,
                                            float* y) {
       Kernels().Multiply(
           pool, kernels::MakeGemm(Rows(first, count),
@@ -316,6 +318,36 @@ class Cases {
                        f_.data() + first, count, kCols, 1.5f, u.data());
       return AsBytes(u);
     });
+    Add("swiglu_q8", [this](ThreadPool& pool, int64_t first, int64_t count) {
+      std::vector<bf16> u(count * kCols);
+      Bytes codes(count * kCols), scales(count * kCols / 32), out;
+      Kernels().swiglu_q8(pool, {.rows = count,
+                                 .cols = kCols,
+                                 .a = x_.data() + first * kCols,
+                                 .b = q_.data() + first * kCols,
+                                 .weight = f_.data() + first,
+                                 .limit = 1.5f,
+                                 .out = {codes.data(), scales.data(), count, kCols},
+                                 .u = u.data()});
+      for (int64_t r = 0; r < count; ++r) {
+        Append(out, u.data() + r * kCols, kCols);
+        Append(out, codes.data() + r * kCols, kCols);
+        Append(out, scales.data() + r * kCols / 32, kCols / 32);
+      }
+      return out;
+    });
+    for (int32_t i = 0; i < kRows * 3; ++i) slots_.push_back(i * 11 % kRows);
+    Add("combine", [this](ThreadPool& pool, int64_t first, int64_t count) {
+      std::vector<bf16> out(count * kCols);
+      Kernels().combine(pool, {.rows = count,
+                               .topk = 3,
+                               .hidden = kCols,
+                               .y = q_.data(),
+                               .slots = slots_.data() + first * 3,
+                               .shared = x_.data() + first * kCols,
+                               .out = out.data()});
+      return AsBytes(out);
+    });
     Add("scatter_add", [this](ThreadPool& pool, int64_t first, int64_t count) {
       std::vector<int32_t> rows;
       for (int64_t r = 0; r < count; ++r) rows.push_back(static_cast<int32_t>(r));
@@ -384,14 +416,17 @@ class Cases {
   Bytes chunk_, entry_bytes_, key_bytes_;
   const uint8_t* entry_block_ = nullptr;
   const uint8_t* key_block_ = nullptr;
-  std::vector<int32_t> all_entries_;
+  std::vector<int32_t> all_entries_, slots_;
   std::vector<int64_t> visible_, row_ids_;
   std::vector<Case> cases_;
 };
 
 TEST(Independence, EveryKernelOfTheTableHasACase) {
   constexpr size_t kKernels = sizeof(KernelTable) / sizeof(void*) - 1;  // less the name
-  EXPECT_EQ(Cases().all().size(), kKernels);
+  std::set<std::string> entries;
+  const Cases cases;
+  for (const Cases::Case& c : cases.all()) entries.insert(c.name.substr(0, c.name.find('/')));
+  EXPECT_EQ(entries.size(), kKernels);
 }
 
 TEST(Independence, ARowIsTheSameAloneAndAmongOthers) {

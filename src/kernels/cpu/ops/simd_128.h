@@ -89,6 +89,11 @@ DEEPINFER_INLINE I32x16 Load(const int32_t* p) {
   return a;
 }
 DEEPINFER_INLINE void Store(I32x16 a, int32_t* p) { __builtin_memcpy(p, &a, sizeof(a)); }
+DEEPINFER_INLINE void StoreBytes(I32x16 a, uint8_t* p) {
+  int32_t t[16];
+  Store(a, t);
+  for (int i = 0; i < 16; ++i) p[i] = static_cast<uint8_t>(t[i]);
+}
 DEEPINFER_INLINE I32x16 And(I32x16 a, I32x16 b) {
   return {{a.v[0] & b.v[0], a.v[1] & b.v[1], a.v[2] & b.v[2], a.v[3] & b.v[3]}};
 }

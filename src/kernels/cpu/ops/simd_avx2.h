@@ -89,6 +89,15 @@ DEEPINFER_INLINE void Store(I32x16 a, int32_t* p) {
   _mm256_storeu_si256(q, a.lo);
   _mm256_storeu_si256(q + 1, a.hi);
 }
+DEEPINFER_INLINE void StoreBytes(I32x16 a, uint8_t* p) {
+  const __m256i low = _mm256_set1_epi32(0xff);
+  // Words of lo and hi in 128-bit halves lo, hi, lo, hi; back in order, then bytes.
+  const __m256i words = _mm256_permute4x64_epi64(
+      _mm256_packus_epi32(_mm256_and_si256(a.lo, low), _mm256_and_si256(a.hi, low)), 0xd8);
+  _mm_storeu_si128(
+      reinterpret_cast<__m128i*>(p),
+      _mm_packus_epi16(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1)));
+}
 DEEPINFER_INLINE I32x16 AsI32(F32x16 a) {
   return {_mm256_castps_si256(a.lo), _mm256_castps_si256(a.hi)};
 }

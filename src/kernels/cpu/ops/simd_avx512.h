@@ -55,6 +55,9 @@ DEEPINFER_INLINE uint32_t Bits(Mask16 m) { return m.v; }
 DEEPINFER_INLINE I32x16 I32Set1(int32_t x) { return {_mm512_set1_epi32(x)}; }
 DEEPINFER_INLINE I32x16 Load(const int32_t* p) { return {_mm512_loadu_si512(p)}; }
 DEEPINFER_INLINE void Store(I32x16 a, int32_t* p) { _mm512_storeu_si512(p, a.v); }
+DEEPINFER_INLINE void StoreBytes(I32x16 a, uint8_t* p) {
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm512_cvtepi32_epi8(a.v));
+}
 DEEPINFER_INLINE I32x16 AsI32(F32x16 a) { return {_mm512_castps_si512(a.v)}; }
 DEEPINFER_INLINE F32x16 AsF32(I32x16 a) { return {_mm512_castsi512_ps(a.v)}; }
 DEEPINFER_INLINE I32x16 operator+(I32x16 a, I32x16 b) { return {_mm512_add_epi32(a.v, b.v)}; }

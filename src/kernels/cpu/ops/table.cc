@@ -1,4 +1,5 @@
 #include "kernels/cpu/ops/gemm.h"
+#include "kernels/cpu/ops/moe.h"
 #include "kernels/reference/reference.h"
 
 namespace deepinfer::kernels::cpu::DEEPINFER_TARGET {
@@ -11,6 +12,8 @@ const KernelTable& Table() {
     KernelTable t = reference::Table();
     t.name = DEEPINFER_NAME(DEEPINFER_TARGET);
     t.gemm = Gemm;
+    t.swiglu_q8 = SwiGluQ8;
+    t.combine = Combine;
     return t;
   }();
   return table;

@@ -1,103 +1,85 @@
 #include "sampling/sampler.h"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 
-#include "base/math.h"
-#include "sampling/random_stream.h"
+#include "sampling/row_kernels.h"
+#include "sampling/selection.h"
 
 namespace deepinfer {
 namespace {
 
-// The index of the largest logit, lowest index first. Checks every value.
-Result<int32_t> ArgMax(std::span<const float> logits) {
-  constexpr float kInfinity = std::numeric_limits<float>::infinity();
-  int32_t best = -1;
-  float best_logit = -kInfinity;
-  for (size_t i = 0; i < logits.size(); ++i) {
-    if (!(logits[i] < kInfinity)) {
-      return MakeError(ErrorCode::kInternal, "the logit of token {} is {}", i, logits[i]);
-    }
-    if (logits[i] > best_logit) {
-      best_logit = logits[i];
-      best = static_cast<int32_t>(i);
-    }
-  }
-  if (best < 0) {
-    return MakeError(ErrorCode::kInternal, "none of the {} logits is finite", logits.size());
-  }
-  return best;
-}
+// Beyond this any difference of two logits is larger than all noise, and 0 times it is still 0.
+constexpr double kMaxInverseTemperature = 1e300;
 
-// Weight of a token relative to the best one, in [0, 1].
-float Weight(float logit, float max_logit, double temperature) {
-  return Exp(static_cast<float>((static_cast<double>(logit) - max_logit) / temperature));
+double InverseTemperature(const SamplingParams& params) {
+  if (params.temperature == 0) return 1;
+  return std::min(1 / params.temperature, kMaxInverseTemperature);
 }
-
-// Total order of preference: larger logit, then lower id.
-constexpr auto kBefore = [](const auto& a, const auto& b) {
-  return a.logit != b.logit ? a.logit > b.logit : a.token < b.token;
-};
 
 }  // namespace
 
+// The row after everything that comes before the draw. Greedy selects the best token alone.
+Result<Sampler::Prepared> Sampler::Prepare(const SampleRow& in, const SamplingParams& params) {
+  Prepared out;
+  DI_ASSIGN_OR_RETURN(out.row, ScanRow(in.logits, scratch_));
+  if (ChangesLogits(in, params)) {
+    processed_.assign(in.logits.begin(), in.logits.end());
+    DI_RETURN_IF_ERROR(ApplyLogitProcessors(in, params, processed_));
+    auto scanned = ScanRow(processed_, scratch_);
+    if (!scanned) return Forward(scanned.error(), "after bias, masks and penalties");
+    out.row = *scanned;
+  }
+  out.scale = {out.row.max, InverseTemperature(params)};
+  if (params.temperature > 0) {
+    out.selection = SelectTokens(out.row, out.scale, params, scratch_);
+  }
+  return out;
+}
+
+Result<int32_t> Sampler::Sample(const SampleRow& in, const SamplingParams& params,
+                                TokenLogprobs* logprobs) {
+  DI_ASSIGN_OR_RETURN(const Prepared ready, Prepare(in, params));
+  const Selection& kept = ready.selection;
+  int32_t token = ready.row.max_token;
+  if (params.temperature > 0) {
+    token = DrawToken(ready.row, ready.scale, kept.cut, kept.listed,
+                      RandomStream(params.seed, in.position, in.stream));
+  }
+  if (logprobs == nullptr) return token;
+  const int64_t top_count = params.logprobs.value_or(0);
+  if (mode_ == LogprobsMode::kRaw) {
+    DI_RETURN_IF_ERROR(RawLogprobs(in.logits, token, top_count, scratch_, *logprobs));
+  } else {
+    const uint64_t mass = SelectionMass(ready.row, ready.scale, kept);
+    FillLogprobs(ready.row, ready.scale, kept.cut, mass, token, top_count, scratch_, *logprobs);
+  }
+  return token;
+}
+
 Result<int32_t> Sampler::Sample(std::span<const float> logits, const SamplingParams& params,
                                 int64_t position) {
-  DI_ASSIGN_OR_RETURN(const int32_t greedy, ArgMax(logits));
-  if (params.temperature == 0) return greedy;
-  const float max_logit = logits[static_cast<size_t>(greedy)];
-
-  candidates_.clear();
-  for (size_t i = 0; i < logits.size(); ++i) {
-    if (logits[i] == -std::numeric_limits<float>::infinity()) continue;
-    if (params.min_p > 0 && Weight(logits[i], max_logit, params.temperature) < params.min_p)
-      continue;
-    candidates_.push_back({logits[i], static_cast<int32_t>(i)});
-  }
-  ApplyTopK(params.top_k);
-  ApplyTopP(params.top_p, params.temperature, max_logit);
-
-  const RandomStream stream(params.seed, position);
-  double best_score = -std::numeric_limits<double>::infinity();
-  int32_t best = -1;
-  for (const Candidate& candidate : candidates_) {
-    // Relative to the best logit, so that a tiny temperature cannot overflow all scores alike.
-    const double score = (static_cast<double>(candidate.logit) - max_logit) / params.temperature +
-                         stream.Gumbel(candidate.token);
-    if (score > best_score || (score == best_score && candidate.token < best)) {
-      best_score = score;
-      best = candidate.token;
-    }
-  }
-  return best;
+  return Sample(SampleRow{.logits = logits, .position = position}, params);
 }
 
-void Sampler::ApplyTopK(int64_t top_k) {
-  if (top_k <= 0 || static_cast<uint64_t>(top_k) >= candidates_.size()) return;
-  std::nth_element(candidates_.begin(), candidates_.begin() + (top_k - 1), candidates_.end(),
-                   kBefore);
-  candidates_.resize(static_cast<size_t>(top_k));
-  // Back to id order: the sum in ApplyTopP must not depend on how the selection left the array.
-  std::sort(candidates_.begin(), candidates_.end(),
-            [](const Candidate& a, const Candidate& b) { return a.token < b.token; });
-}
-
-void Sampler::ApplyTopP(double top_p, double temperature, float max_logit) {
-  if (top_p >= 1) return;
-  // A heap instead of a sort: the kept set is usually a few tokens of a large vocabulary.
-  double total = 0;
-  for (const Candidate& c : candidates_) total += Weight(c.logit, max_logit, temperature);
-  const auto after = [](const Candidate& a, const Candidate& b) { return kBefore(b, a); };
-  std::make_heap(candidates_.begin(), candidates_.end(), after);
-  auto heap_end = candidates_.end();
-  double before = 0;
-  while (heap_end != candidates_.begin() && before <= top_p * total) {
-    std::pop_heap(candidates_.begin(), heap_end, after);
-    --heap_end;
-    before += Weight(heap_end->logit, max_logit, temperature);
+Status Sampler::LogProbabilities(const SampleRow& in, const SamplingParams& params,
+                                 std::span<float> out) {
+  if (out.size() != in.logits.size()) {
+    return MakeError(ErrorCode::kInternal, "{} log-probabilities are asked for {} logits",
+                     out.size(), in.logits.size());
   }
-  candidates_.erase(candidates_.begin(), heap_end);
+  DI_ASSIGN_OR_RETURN(const Prepared ready, Prepare(in, params));
+  std::fill(out.begin(), out.end(), -std::numeric_limits<float>::infinity());
+  if (params.temperature == 0) {
+    out[static_cast<size_t>(ready.row.max_token)] = 0;
+    return {};
+  }
+  const Selection& kept = ready.selection;
+  const double log_mass = LogMass(SelectionMass(ready.row, ready.scale, kept));
+  for (size_t i = 0; i < out.size(); ++i) {
+    const Candidate c{ready.row.logits[i], static_cast<int32_t>(i)};
+    if (kept.cut.Keeps(c)) out[i] = static_cast<float>(ready.scale.Scaled(c.logit) - log_mass);
+  }
+  return {};
 }
 
 }  // namespace deepinfer

@@ -1,4 +1,5 @@
-// Draws one token from one row of logits. Source: spec algorithms sections 4.1 and 4.2.
+// Draws one token from one row of logits. Source: spec algorithms sections 4.1 and 4.2,
+// docs/sampling.md.
 #pragma once
 
 #include <cstdint>
@@ -6,34 +7,47 @@
 #include <vector>
 
 #include "base/result.h"
+#include "sampling/logit_processor.h"
+#include "sampling/logprobs.h"
 #include "sampling/sampling_params.h"
 
 namespace deepinfer {
 
-// Holds scratch memory only: the token is a pure function of (logits, params, position). Not
-// thread-safe.
+// Holds scratch memory only, which grows to the vocabulary on first use: the token is a pure
+// function of the row and the parameters. Not thread-safe.
 class Sampler {
  public:
-  // `logits` is one vocabulary row, `position` the absolute position of the token to be drawn,
-  // `params` has passed ValidateSamplingParams.
-  //
-  // Order: temperature, min-p, top-k (ties keep the lowest ids, so exactly k survive), then top-p
-  // over the renormalised rest (keeps a token while the sum before it is at most top_p), then the
-  // largest z/T + Gumbel(seed, position, id). Ties go to the lowest id. A logit of -infinity is
-  // never chosen.
-  // Errors: a NaN or +infinity names the token id; a row without any finite logit.
+  explicit Sampler(LogprobsMode mode = LogprobsMode::kRaw) : mode_(mode) {}
+
+  // `params` has passed ValidateSamplingParams. Order: ApplyLogitProcessors, temperature, min-p,
+  // top-k, top-p (SelectTokens), then the largest scaled logit + Gumbel(seed, position, stream, id)
+  // of what is left; temperature 0 takes the largest logit instead. Ties go to the lowest id. A
+  // logit of -infinity is never chosen. `logprobs`, where given, is filled with the token's and
+  // params.logprobs (none: 0) of the best.
+  // Errors: a NaN or +infinity, before or after processing, names the token id; no token left;
+  // those of ApplyLogitProcessors.
+  Result<int32_t> Sample(const SampleRow& row, const SamplingParams& params,
+                         TokenLogprobs* logprobs = nullptr);
+
+  // The same without history, mask and end token.
   Result<int32_t> Sample(std::span<const float> logits, const SamplingParams& params,
                          int64_t position);
 
- private:
-  struct Candidate {
-    float logit;
-    int32_t token;
-  };
-  void ApplyTopK(int64_t top_k);
-  void ApplyTopP(double top_p, double temperature, float max_logit);
+  // Writes log p of every token, as Sample draws it: [vocabulary], -infinity for what cannot be
+  // drawn. Temperature 0 gives 0 to the one token. The rows of the ratio test (acceptance.h).
+  Status LogProbabilities(const SampleRow& row, const SamplingParams& params, std::span<float> out);
 
-  std::vector<Candidate> candidates_;
+ private:
+  struct Prepared {
+    RowView row;
+    Scale scale;
+    Selection selection;
+  };
+  Result<Prepared> Prepare(const SampleRow& row, const SamplingParams& params);
+
+  LogprobsMode mode_;
+  std::vector<float> processed_;
+  RowScratch scratch_;
 };
 
 }  // namespace deepinfer

@@ -1,0 +1,275 @@
+#include "sampling/row_kernels.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/multiversion.h"
+
+namespace deepinfer {
+namespace {
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr int kLanes = 16;
+
+// Maxima of `blocks` whole blocks; whether every value is below +infinity.
+DEEPINFER_MULTIVERSION bool ScanBlocks(const float* z, int64_t blocks, float* block_max) {
+  int32_t broken[kLanes] = {};
+  for (int64_t block = 0; block < blocks; ++block, z += kBlockTokens) {
+    float max[kLanes];
+    for (int l = 0; l < kLanes; ++l) max[l] = -kInfinity;
+    for (int64_t i = 0; i < kBlockTokens; i += kLanes) {
+      for (int l = 0; l < kLanes; ++l) {
+        const float x = z[i + l];
+        max[l] = x > max[l] ? x : max[l];
+        broken[l] |= x < kInfinity ? 0 : 1;
+      }
+    }
+    for (int width = kLanes / 2; width > 0; width /= 2) {
+      for (int l = 0; l < width; ++l) max[l] = max[l + width] > max[l] ? max[l + width] : max[l];
+    }
+    block_max[block] = max[0];
+  }
+  int32_t any = 0;
+  for (int l = 0; l < kLanes; ++l) any |= broken[l];
+  return any == 0;
+}
+
+DEEPINFER_MULTIVERSION uint64_t MassOfBlock(const float* z, int64_t count, const Scale& scale,
+                                            float lowest) {
+  uint64_t sum = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    const uint64_t mass = scale.Mass(z[i]);
+    sum += z[i] >= lowest ? mass : 0;
+  }
+  return sum;
+}
+
+DEEPINFER_MULTIVERSION void MaskWords(const uint32_t* mask, int64_t words, float* z) {
+  for (int64_t w = 0; w < words; ++w, z += 32) {
+    const uint32_t word = mask[w];
+    if (word == ~uint32_t{0}) continue;
+    for (int i = 0; i < 32; ++i) z[i] = (word >> i & 1u) != 0 ? z[i] : -kInfinity;
+  }
+}
+
+// A token's score is Scaled + Gumbel(u) <= Scaled - log(u), since -log1p(-u) >= u. So it reaches
+// `best` only if u <= e^Scaled * e^-best. The test below is that comparison in fp32 with a lower
+// bound of u from its leading bits; Slack exceeds all its rounding errors (2^-16) by far.
+constexpr float kSlack = 1 + 0x1p-10f;
+
+// The right side without e^Scaled.
+float Chance(double best) { return Exp(static_cast<float>(-best)) * kSlack; }
+
+DEEPINFER_INLINE bool MayWin(uint32_t leading_bits, float weight, float chance) {
+  const float u = static_cast<float>(static_cast<int32_t>(leading_bits >> 1)) * 0x1p-31f;
+  return u <= weight * chance;
+}
+
+struct DrawTest {
+  Scale scale;
+  float lowest;
+  float chance;
+};
+
+// For a whole block whose first id is even in pairs (2 * first_pair): pass[i] is nonzero where
+// token i may win. Returns whether any does.
+DEEPINFER_MULTIVERSION bool TestBlock(const float* z, const DrawTest& test,
+                                      const std::array<uint32_t, 4>& counter,
+                                      const std::array<uint32_t, 2>& key, uint32_t first_pair,
+                                      int32_t* pass) {
+  constexpr int kPairs = kBlockTokens / 2;
+  uint32_t c0[kPairs], c1[kPairs], c2[kPairs], c3[kPairs];
+  for (int l = 0; l < kPairs; ++l) {
+    c0[l] = first_pair + static_cast<uint32_t>(l);
+    c1[l] = counter[1];
+    c2[l] = counter[2];
+    c3[l] = counter[3];
+  }
+  uint32_t k0 = key[0];
+  uint32_t k1 = key[1];
+  for (int round = 0; round < kPhiloxRounds; ++round) {
+    for (int l = 0; l < kPairs; ++l) {
+      const uint64_t a = uint64_t{kPhiloxMultiplier0} * c0[l];
+      const uint64_t b = uint64_t{kPhiloxMultiplier1} * c2[l];
+      c0[l] = static_cast<uint32_t>(b >> 32) ^ c1[l] ^ k0;
+      c1[l] = static_cast<uint32_t>(b);
+      c2[l] = static_cast<uint32_t>(a >> 32) ^ c3[l] ^ k1;
+      c3[l] = static_cast<uint32_t>(a);
+    }
+    k0 += kPhiloxWeyl0;
+    k1 += kPhiloxWeyl1;
+  }
+  uint32_t leading[kBlockTokens];
+  for (int l = 0; l < kPairs; ++l) {
+    leading[2 * l] = c0[l];
+    leading[2 * l + 1] = c2[l];
+  }
+  int32_t any = 0;
+  for (int i = 0; i < kBlockTokens; ++i) {
+    const bool may_win = MayWin(leading[i], test.scale.Weight(z[i]), test.chance);
+    pass[i] = static_cast<int32_t>(may_win) & static_cast<int32_t>(z[i] >= test.lowest);
+    any |= pass[i];
+  }
+  return any != 0;
+}
+
+// The best score so far.
+class Race {
+ public:
+  Race(const Scale& scale, const Cut& cut, const RandomStream& stream, int32_t first)
+      : scale_(scale), cut_(cut), stream_(stream), token_(first) {
+    score_ = stream.Gumbel(first);  // the scaled logit of the best token is 0
+    chance_ = Chance(score_);
+  }
+
+  void Enter(const Candidate& c) {
+    if (!cut_.Keeps(c)) return;
+    const uint64_t bits = stream_.Bits(c.token);
+    if (!MayWin(static_cast<uint32_t>(bits >> 32), scale_.Weight(c.logit), chance_)) return;
+    const double score = scale_.Scaled(c.logit) + GumbelFromBits(bits);
+    if (score < score_ || (score == score_ && c.token > token_)) return;
+    score_ = score;
+    token_ = c.token;
+    chance_ = Chance(score_);
+  }
+
+  // Whether a token with this logit has no chance whatever its noise.
+  bool IsHopeless(float logit) const {
+    return logit < cut_.last.logit || scale_.Scaled(logit) + kMaxGumbel < score_;
+  }
+  float chance() const { return chance_; }
+  int32_t token() const { return token_; }
+
+ private:
+  const Scale& scale_;
+  const Cut& cut_;
+  const RandomStream& stream_;
+  int32_t token_;
+  double score_ = 0;
+  float chance_ = 0;
+};
+
+int64_t BlockCount(std::span<const float> logits) {
+  return (static_cast<int64_t>(logits.size()) + kBlockTokens - 1) / kBlockTokens;
+}
+
+// Tokens of a block, less than kBlockTokens in the last one.
+int64_t BlockSize(const RowView& row, int64_t block) {
+  return std::min(kBlockTokens, static_cast<int64_t>(row.logits.size()) - block * kBlockTokens);
+}
+
+}  // namespace
+
+Result<RowView> ScanRow(std::span<const float> logits, RowScratch& scratch) {
+  const int64_t whole = static_cast<int64_t>(logits.size()) / kBlockTokens;
+  const int64_t blocks = BlockCount(logits);
+  scratch.block_max.resize(static_cast<size_t>(blocks));
+  bool valid = ScanBlocks(logits.data(), whole, scratch.block_max.data());
+  if (blocks > whole) {
+    float max = -kInfinity;
+    for (const float x : logits.subspan(static_cast<size_t>(whole * kBlockTokens))) {
+      max = std::max(max, x);
+      valid = valid && x < kInfinity;
+    }
+    scratch.block_max.back() = max;
+  }
+  if (!valid) {
+    const auto bad =
+        std::find_if_not(logits.begin(), logits.end(), [](float x) { return x < kInfinity; });
+    return MakeError(ErrorCode::kInternal, "the logit of token {} is {}", bad - logits.begin(),
+                     *bad);
+  }
+  const auto best = std::max_element(scratch.block_max.begin(), scratch.block_max.end());
+  if (best == scratch.block_max.end() || *best == -kInfinity) {
+    return MakeError(ErrorCode::kInternal, "none of the {} logits is finite", logits.size());
+  }
+  RowView row{logits, scratch.block_max, *best, 0};
+  const auto from = logits.begin() + (best - scratch.block_max.begin()) * kBlockTokens;
+  row.max_token = static_cast<int32_t>(std::find(from, logits.end(), *best) - logits.begin());
+  return row;
+}
+
+uint64_t TotalMass(const RowView& row, const Scale& scale, float lowest) {
+  uint64_t sum = 0;
+  for (size_t b = 0; b < row.block_max.size(); ++b) {
+    const float max = row.block_max[b];
+    if (max < lowest || scale.Scaled(max) < kNoMass) continue;
+    const int64_t block = static_cast<int64_t>(b);
+    sum +=
+        MassOfBlock(row.logits.data() + block * kBlockTokens, BlockSize(row, block), scale, lowest);
+  }
+  return sum;
+}
+
+std::span<Candidate> GatherAbove(const RowView& row, float lowest, RowScratch& scratch) {
+  // One more, since the loop writes before it knows whether the entry stays.
+  if (scratch.candidates.size() <= row.logits.size()) {
+    scratch.candidates.resize(row.logits.size() + 1);
+  }
+  Candidate* out = scratch.candidates.data();
+  for (size_t b = 0; b < row.block_max.size(); ++b) {
+    if (row.block_max[b] < lowest) continue;
+    const int64_t first = static_cast<int64_t>(b) * kBlockTokens;
+    const int64_t end = first + BlockSize(row, static_cast<int64_t>(b));
+    for (int64_t i = first; i < end; ++i) {
+      const float x = row.logits[static_cast<size_t>(i)];
+      *out = {x, static_cast<int32_t>(i)};
+      out += x >= lowest ? 1 : 0;
+    }
+  }
+  return {scratch.candidates.data(), out};
+}
+
+int64_t CountBefore(const RowView& row, const Candidate& token) {
+  int64_t count = 0;
+  for (size_t b = 0; b < row.block_max.size(); ++b) {
+    if (row.block_max[b] < token.logit) continue;
+    const int64_t first = static_cast<int64_t>(b) * kBlockTokens;
+    const int64_t end = first + BlockSize(row, static_cast<int64_t>(b));
+    for (int64_t i = first; i < end; ++i) {
+      const Candidate other{row.logits[static_cast<size_t>(i)], static_cast<int32_t>(i)};
+      count += Before(other, token) ? 1 : 0;
+    }
+  }
+  return count;
+}
+
+int32_t DrawToken(const RowView& row, const Scale& scale, const Cut& cut,
+                  std::span<const Candidate> listed, const RandomStream& stream) {
+  Race race(scale, cut, stream, row.max_token);
+  // A token alone costs about as much as 32 in a block.
+  if (listed.data() != nullptr && listed.size() < row.logits.size() / 32) {
+    for (const Candidate& c : listed) {
+      if (!race.IsHopeless(c.logit)) race.Enter(c);
+    }
+    return race.token();
+  }
+  const std::array<uint32_t, 4> counter = stream.counter();
+  const std::array<uint32_t, 2> key = stream.key();
+  int32_t pass[kBlockTokens];
+  for (size_t b = 0; b < row.block_max.size(); ++b) {
+    if (race.IsHopeless(row.block_max[b])) continue;
+    const int64_t first = static_cast<int64_t>(b) * kBlockTokens;
+    const int64_t size = BlockSize(row, static_cast<int64_t>(b));
+    const float* z = row.logits.data() + first;
+    const bool whole = size == kBlockTokens;
+    if (whole && !TestBlock(z, {scale, cut.last.logit, race.chance()}, counter, key,
+                            static_cast<uint32_t>(first / 2), pass)) {
+      continue;
+    }
+    for (int64_t i = 0; i < size; ++i) {
+      if (!whole || pass[i] != 0) race.Enter({z[i], static_cast<int32_t>(first + i)});
+    }
+  }
+  return race.token();
+}
+
+void ApplyBitMask(std::span<const uint32_t> mask, std::span<float> logits) {
+  const int64_t whole = static_cast<int64_t>(logits.size()) / 32;
+  MaskWords(mask.data(), whole, logits.data());
+  for (size_t i = static_cast<size_t>(whole) * 32; i < logits.size(); ++i) {
+    if ((mask[i / 32] >> (i % 32) & 1u) == 0) logits[i] = -kInfinity;
+  }
+}
+
+}  // namespace deepinfer

@@ -1,0 +1,37 @@
+// The passes over a whole vocabulary row. Results do not depend on the instruction set.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "base/result.h"
+#include "sampling/random_stream.h"
+#include "sampling/row_view.h"
+
+namespace deepinfer {
+
+// Checks a row and finds its maxima, which stay in scratch.block_max.
+// Errors: a NaN or +infinity, which names the token; a row without any finite logit.
+Result<RowView> ScanRow(std::span<const float> logits, RowScratch& scratch);
+
+// Sum of the masses of all logits >= `lowest`.
+uint64_t TotalMass(const RowView& row, const Scale& scale, float lowest);
+
+// The tokens with a logit >= `lowest`, which is finite, in ascending id order. They lie in
+// scratch.candidates.
+std::span<Candidate> GatherAbove(const RowView& row, float lowest, RowScratch& scratch);
+
+// How many tokens come before `token` in the order of preference.
+int64_t CountBefore(const RowView& row, const Candidate& token);
+
+// The token of `cut` with the largest Scaled + Gumbel of `stream`; ties go to the lowest id.
+// `listed`: exactly the tokens of the cut, in any order; absent (data() null), the row is scanned.
+// Both ways give the same token, and the one that evaluating every token would give: noise is
+// computed exactly only where its leading bits leave a chance to win.
+int32_t DrawToken(const RowView& row, const Scale& scale, const Cut& cut,
+                  std::span<const Candidate> listed, const RandomStream& stream);
+
+// Writes -infinity wherever the bit of a token, bit id % 32 of word id / 32, is 0.
+void ApplyBitMask(std::span<const uint32_t> mask, std::span<float> logits);
+
+}  // namespace deepinfer

@@ -117,6 +117,13 @@ void GrammarIr::SetBody(RuleId rule, NodeId body) {
   rules_[Index(rule)].has_body = true;
 }
 
+void GrammarIr::SetRepeat(NodeId repeat, NodeId child, uint32_t min, uint32_t max) {
+  Node& node = nodes_[Index(repeat)];
+  node.min = min;
+  node.max = max;
+  node.children = {child};
+}
+
 RuleId GrammarIr::AddRule(std::string name, NodeId body) {
   const RuleId rule = AddRule(std::move(name));
   SetBody(rule, body);

@@ -89,6 +89,9 @@ class GrammarIr {
   RuleId AddRule(std::string name, NodeId body);
   void SetRoot(RuleId rule) { root_ = rule; }
 
+  // For rewriting passes: the repetition `repeat` becomes min to max times `child`.
+  void SetRepeat(NodeId repeat, NodeId child, uint32_t min, uint32_t max);
+
   RuleId root() const { return root_; }
   size_t num_rules() const { return rules_.size(); }
   size_t num_nodes() const { return nodes_.size(); }

@@ -1,0 +1,56 @@
+// The register of unordered members: which ones were used, and how many in all.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <vector>
+
+namespace deepinfer::grammar {
+
+// One Unordered node at run time. A register holds the count of members in its upper 16 bits
+// (saturating where more does not matter) and below them the set: its bits where there are at most
+// 48 members, else its number in an intern table. Thread-safe.
+class MemberSets {
+ public:
+  struct Member {
+    bool required;
+    bool repeatable;
+  };
+  // min <= max; both at most kMaxCount, or max = ~0 for no limit.
+  MemberSets(std::vector<Member> members, uint32_t min, uint32_t max);
+
+  static constexpr uint32_t kMaxCount = 60'000;
+
+  // Each returns whether the step is allowed; Select changes the register.
+  bool Select(uint32_t member, uint64_t& reg) const;
+  bool MaySelectMore(uint64_t reg) const;
+  bool MayLeave(uint64_t reg) const;
+
+  size_t bytes_used() const;
+
+ private:
+  using Bits = std::vector<uint64_t>;
+  static constexpr int kCountShift = 48;
+  static constexpr uint64_t kSetMask = (uint64_t{1} << kCountShift) - 1;
+
+  uint32_t Count(uint64_t reg) const { return static_cast<uint32_t>(reg >> kCountShift); }
+  Bits Load(uint64_t reg) const;
+  uint64_t Store(const Bits& bits) const;
+  uint32_t MissingRequired(const Bits& bits) const;
+  // Whether one more member, `required_after` required ones still to come, fits into max.
+  bool Fits(uint32_t count, uint32_t required_after) const;
+
+  const std::vector<Member> members_;
+  const uint32_t min_;
+  const uint32_t max_;
+  Bits required_;
+  bool any_repeatable_ = false;
+  bool counts_ = false;  // whether the count decides anything
+
+  mutable std::mutex mutex_;
+  mutable std::map<Bits, uint64_t> numbers_;   // guarded by mutex_
+  mutable std::vector<const Bits*> interned_;  // guarded by mutex_
+};
+
+}  // namespace deepinfer::grammar

@@ -5,9 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <exception>
-#include <mutex>
 #include <thread>
 
 #include "base/topology.h"
@@ -83,6 +81,7 @@ class ThreadPool::Crew {
   // The next ticket after `seen`; spins, then sleeps.
   uint64_t AwaitTicket(uint64_t seen, int worker);
   uint64_t SleepUntilTicketAfter(uint64_t seen);
+  void Wake();
   // Runs a share unless another thread has begun it. Any ticket may be given, however old: shares
   // of a finished job are all begun, and the job is read only behind a begun share, which keeps
   // the caller from replacing it.
@@ -100,16 +99,12 @@ class ThreadPool::Crew {
   std::vector<std::thread> threads_;
 
   alignas(kCacheLine) std::atomic<int> sleeping_{0};
-  std::mutex mutex_;
-  std::condition_variable wake_;
+  std::atomic<uint32_t> wakes_{0};  // what sleepers wait on; a lock's holder could lose its core
 };
 
 ThreadPool::Crew::~Crew() {
-  {
-    const std::lock_guard lock(mutex_);
-    ticket_.store((JobOf(ticket_.load()) + 1) << kJobShift | kStop);
-  }
-  wake_.notify_all();
+  ticket_.store((JobOf(ticket_.load()) + 1) << kJobShift | kStop);
+  Wake();
   for (std::thread& thread : threads_) thread.join();
 }
 
@@ -120,12 +115,7 @@ void ThreadPool::Crew::Run(const Job& job, int shares) {
   // Sequentially consistent, as is the sleeper's side: either it sees the ticket or we see it.
   ticket_.store(ticket);
   const bool wake = sleeping_.load() > 0;
-  if (wake) {
-    {
-      const std::lock_guard lock(mutex_);
-    }
-    wake_.notify_all();
-  }
+  if (wake) Wake();
   TryShare(ticket, 0, 0);
   AwaitEnds(ticket, wake ? 0 : kPausesBeforeCallerSteals);
 }
@@ -205,12 +195,22 @@ uint64_t ThreadPool::Crew::AwaitTicket(uint64_t seen, int worker) {
 }
 
 uint64_t ThreadPool::Crew::SleepUntilTicketAfter(uint64_t seen) {
-  uint64_t ticket = seen;
-  std::unique_lock lock(mutex_);
   sleeping_.fetch_add(1);
-  wake_.wait(lock, [&] { return (ticket = ticket_.load()) != seen; });
+  uint64_t ticket = seen;
+  for (;;) {
+    // In this order: a ticket that the second load misses comes with a later wake.
+    const uint32_t wakes = wakes_.load();
+    ticket = ticket_.load();
+    if (ticket != seen) break;
+    wakes_.wait(wakes);
+  }
   sleeping_.fetch_sub(1);
   return ticket;
+}
+
+void ThreadPool::Crew::Wake() {
+  wakes_.fetch_add(1);
+  wakes_.notify_all();
 }
 
 ThreadPool::ThreadPool(int threads, const ThreadPoolOptions& options) {

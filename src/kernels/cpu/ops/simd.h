@@ -15,6 +15,7 @@
 //   SumLanes(F32x16): tree order (i with i + 8, then + 4, + 2, + 1). MaxLanes.
 //   I32x16: Load of int32, bit casts AsI32 / AsF32, + -, ShiftLeft<n>, ShiftRight<n> (arithmetic),
 //   And, Or, I32Set1, Select. StoreBytes(I32x16, uint8_t*): the low byte of every lane.
+//   StoreNibbles: lanes of 0 to 15 into eight bytes, even lanes in the low nibbles.
 //   LoadE4m3(const uint8_t*): 16 codes, no scale. LoadE2m1(const uint8_t*): 8 bytes, 16 values in
 //   element order (even element in the low nibble), no scale. No code is a NaN.
 #pragma once

@@ -94,6 +94,11 @@ DEEPINFER_INLINE void StoreBytes(I32x16 a, uint8_t* p) {
   Store(a, t);
   for (int i = 0; i < 16; ++i) p[i] = static_cast<uint8_t>(t[i]);
 }
+DEEPINFER_INLINE void StoreNibbles(I32x16 a, uint8_t* p) {
+  int32_t t[16];
+  Store(a, t);
+  for (int i = 0; i < 8; ++i) p[i] = static_cast<uint8_t>(t[2 * i] | t[2 * i + 1] << 4);
+}
 DEEPINFER_INLINE I32x16 And(I32x16 a, I32x16 b) {
   return {{a.v[0] & b.v[0], a.v[1] & b.v[1], a.v[2] & b.v[2], a.v[3] & b.v[3]}};
 }
@@ -120,14 +125,6 @@ DEEPINFER_INLINE float MaxLanes(F32x16 a) {
   Store(a, t);
   for (int i = 1; i < 16; ++i) t[0] = Max(t[0], t[i]);
   return t[0];
-}
-
-// out[i] = SumLanes of argument i.
-DEEPINFER_INLINE void SumLanes4(F32x16 a, F32x16 b, F32x16 c, F32x16 d, float* out) {
-  out[0] = SumLanes(a);
-  out[1] = SumLanes(b);
-  out[2] = SumLanes(c);
-  out[3] = SumLanes(d);
 }
 
 DEEPINFER_INLINE I32x16 NearestBf16Bits(F32x16 a) {

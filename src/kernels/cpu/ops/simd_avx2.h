@@ -98,6 +98,14 @@ DEEPINFER_INLINE void StoreBytes(I32x16 a, uint8_t* p) {
       reinterpret_cast<__m128i*>(p),
       _mm_packus_epi16(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1)));
 }
+DEEPINFER_INLINE void StoreNibbles(I32x16 a, uint8_t* p) {
+  alignas(16) uint8_t bytes[16];
+  StoreBytes(a, bytes);
+  // Bytes in pairs: the first plus 16 times the second.
+  const __m128i pairs = _mm_maddubs_epi16(_mm_load_si128(reinterpret_cast<const __m128i*>(bytes)),
+                                          _mm_set1_epi16(0x1001));
+  _mm_storel_epi64(reinterpret_cast<__m128i*>(p), _mm_packus_epi16(pairs, pairs));
+}
 DEEPINFER_INLINE I32x16 AsI32(F32x16 a) {
   return {_mm256_castps_si256(a.lo), _mm256_castps_si256(a.hi)};
 }
@@ -140,14 +148,6 @@ DEEPINFER_INLINE float MaxLanes(F32x16 a) {
   const __m128 c = _mm_max_ps(_mm256_castps256_ps128(b), _mm256_extractf128_ps(b, 1));
   const __m128 d = _mm_max_ps(c, _mm_movehl_ps(c, c));
   return _mm_cvtss_f32(_mm_max_ss(d, _mm_movehdup_ps(d)));
-}
-
-// out[i] = SumLanes of argument i.
-DEEPINFER_INLINE void SumLanes4(F32x16 a, F32x16 b, F32x16 c, F32x16 d, float* out) {
-  out[0] = SumLanes(a);
-  out[1] = SumLanes(b);
-  out[2] = SumLanes(c);
-  out[3] = SumLanes(d);
 }
 
 // The bf16 bits of eight lanes, in the low halves.

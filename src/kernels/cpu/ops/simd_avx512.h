@@ -58,6 +58,14 @@ DEEPINFER_INLINE void Store(I32x16 a, int32_t* p) { _mm512_storeu_si512(p, a.v);
 DEEPINFER_INLINE void StoreBytes(I32x16 a, uint8_t* p) {
   _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm512_cvtepi32_epi8(a.v));
 }
+DEEPINFER_INLINE void StoreNibbles(I32x16 a, uint8_t* p) {
+  alignas(16) uint8_t bytes[16];
+  StoreBytes(a, bytes);
+  // Bytes in pairs: the first plus 16 times the second.
+  const __m128i pairs = _mm_maddubs_epi16(_mm_load_si128(reinterpret_cast<const __m128i*>(bytes)),
+                                          _mm_set1_epi16(0x1001));
+  _mm_storel_epi64(reinterpret_cast<__m128i*>(p), _mm_packus_epi16(pairs, pairs));
+}
 DEEPINFER_INLINE I32x16 AsI32(F32x16 a) { return {_mm512_castps_si512(a.v)}; }
 DEEPINFER_INLINE F32x16 AsF32(I32x16 a) { return {_mm512_castsi512_ps(a.v)}; }
 DEEPINFER_INLINE I32x16 operator+(I32x16 a, I32x16 b) { return {_mm512_add_epi32(a.v, b.v)}; }
@@ -90,22 +98,6 @@ DEEPINFER_INLINE float MaxLanes(F32x16 a) {
   return _mm_cvtss_f32(_mm_max_ss(d, _mm_movehdup_ps(d)));
 }
 
-// out[i] = SumLanes of argument i.
-DEEPINFER_INLINE void SumLanes4(F32x16 a, F32x16 b, F32x16 c, F32x16 d, float* out) {
-  // Eight lanes each of a and b, then four of each of the four.
-  const __m512 ab =
-      _mm512_add_ps(_mm512_shuffle_f32x4(a.v, b.v, 0x44), _mm512_shuffle_f32x4(a.v, b.v, 0xee));
-  const __m512 cd =
-      _mm512_add_ps(_mm512_shuffle_f32x4(c.v, d.v, 0x44), _mm512_shuffle_f32x4(c.v, d.v, 0xee));
-  const __m512 four =
-      _mm512_add_ps(_mm512_shuffle_f32x4(ab, cd, 0x88), _mm512_shuffle_f32x4(ab, cd, 0xdd));
-  const __m512 two = _mm512_add_ps(four, _mm512_shuffle_ps(four, four, 0xee));
-  const __m512 one = _mm512_add_ps(two, _mm512_movehdup_ps(two));
-  // The sums are in lanes 0, 4, 8, 12.
-  const __m512i pick = _mm512_setr_epi32(0, 4, 8, 12, 0, 4, 8, 12, 0, 4, 8, 12, 0, 4, 8, 12);
-  _mm_storeu_ps(out, _mm512_castps512_ps128(_mm512_permutexvar_ps(pick, one)));
-}
-
 // The bf16 bits of every lane, in the low halves.
 DEEPINFER_INLINE __m512i NearestBf16Bits(F32x16 a) {
   const __m512i u = _mm512_castps_si512(a.v);
@@ -132,6 +124,31 @@ DEEPINFER_INLINE void StoreBf16(F32x16 a, bf16* p) {
 }
 DEEPINFER_INLINE void StoreBf16First(F32x16 a, bf16* p, int64_t n) {
   _mm256_mask_storeu_epi16(p, FirstMask(n), _mm512_cvtepi32_epi16(NearestBf16Bits(a)));
+}
+
+// SumLanes of four vectors, in order.
+DEEPINFER_INLINE __m128 FourSums(F32x16 a, F32x16 b, F32x16 c, F32x16 d) {
+  // Eight lanes each of a and b, then four of each of the four.
+  const __m512 ab =
+      _mm512_add_ps(_mm512_shuffle_f32x4(a.v, b.v, 0x44), _mm512_shuffle_f32x4(a.v, b.v, 0xee));
+  const __m512 cd =
+      _mm512_add_ps(_mm512_shuffle_f32x4(c.v, d.v, 0x44), _mm512_shuffle_f32x4(c.v, d.v, 0xee));
+  const __m512 four =
+      _mm512_add_ps(_mm512_shuffle_f32x4(ab, cd, 0x88), _mm512_shuffle_f32x4(ab, cd, 0xdd));
+  const __m512 two = _mm512_add_ps(four, _mm512_shuffle_ps(four, four, 0xee));
+  const __m512 one = _mm512_add_ps(two, _mm512_movehdup_ps(two));
+  // The sums are in lanes 0, 4, 8, 12.
+  const __m512i pick = _mm512_setr_epi32(0, 4, 8, 12, 0, 4, 8, 12, 0, 4, 8, 12, 0, 4, 8, 12);
+  return _mm512_castps512_ps128(_mm512_permutexvar_ps(pick, one));
+}
+// out[i] = SumLanes of argument i.
+DEEPINFER_INLINE void SumLanes4(F32x16 a, F32x16 b, F32x16 c, F32x16 d, float* out) {
+  _mm_storeu_ps(out, FourSums(a, b, c, d));
+}
+DEEPINFER_INLINE void SumLanes4(F32x16 a, F32x16 b, F32x16 c, F32x16 d, bf16* out) {
+  const __m512i bits = NearestBf16Bits({_mm512_castps128_ps512(FourSums(a, b, c, d))});
+  _mm_storel_epi64(reinterpret_cast<__m128i*>(out),
+                   _mm256_castsi256_si128(_mm512_cvtepi32_epi16(bits)));
 }
 
 DEEPINFER_INLINE F32x16 LoadE4m3(const uint8_t* p) {

@@ -143,7 +143,8 @@ void Chart::Call(const Item& item, uint32_t rule, uint32_t target) {
   AddLink(frame, {target, item.frame, item.reg});
 }
 
-void Chart::AddLink(uint32_t frame, const Item& after) {
+// By value: `after` often is one of the links that grow here.
+void Chart::AddLink(uint32_t frame, Item after) {
   for (uint32_t link = frames_[frame].first_link; link != kNoLink; link = links_[link].next) {
     ++work_;
     if (links_[link].after == after) return;

@@ -86,7 +86,7 @@ class Chart {
   bool AddItem(const Item& item);
   bool AddToTable(const Item& item);
   void Call(const Item& item, uint32_t rule, uint32_t target);
-  void AddLink(uint32_t frame, const Item& after);
+  void AddLink(uint32_t frame, Item after);
   void End(uint32_t frame);
 
   const Program* program_;  // never null

@@ -18,8 +18,9 @@ namespace {
 constexpr std::chrono::microseconds kSpinTime{200};
 // A clock read costs as much as a few pauses.
 constexpr int kPausesPerClockRead = 64;
-// A spinning worker begins its share well within these; then the caller takes it.
-constexpr int kPausesBeforeCallerSteals = 32;
+// A spinning worker begins and ends a tiny share well within these; then the caller looks for
+// shares that nobody has begun.
+constexpr int kPausesBeforeCallerSteals = 64;
 // Workers come later: to look at every share costs their owners a cache miss each.
 constexpr int kPausesBeforeWorkerSteals = 512;
 // A yield costs about as much as ten pauses when no other thread wants the core.
@@ -59,6 +60,7 @@ class ThreadPool::Crew {
   // More threads than CPUs: whoever waits gives its core away at once.
   Crew(int threads, bool oversubscribed)
       : shares_(new Share[static_cast<size_t>(threads)]),
+        pauses_before_steal_(oversubscribed ? 0 : kPausesBeforeCallerSteals),
         pauses_before_yield_(oversubscribed ? 0 : kPausesBeforeYield) {}
   ~Crew();
 
@@ -95,6 +97,7 @@ class ThreadPool::Crew {
   Job job_;
 
   alignas(kCacheLine) std::unique_ptr<Share[]> shares_;
+  const int pauses_before_steal_;
   const int pauses_before_yield_;
   std::vector<std::thread> threads_;
 
@@ -117,7 +120,7 @@ void ThreadPool::Crew::Run(const Job& job, int shares) {
   const bool wake = sleeping_.load() > 0;
   if (wake) Wake();
   TryShare(ticket, 0, 0);
-  AwaitEnds(ticket, wake ? 0 : kPausesBeforeCallerSteals);
+  AwaitEnds(ticket, wake ? 0 : pauses_before_steal_);
 }
 
 void ThreadPool::Crew::AwaitEnds(uint64_t ticket, int pauses_before_steal) {

@@ -297,6 +297,18 @@ struct EngramMixArgs {
   bf16* h = nullptr;  // [rows, streams, hidden], updated in place
 };
 
+// The largest logits of every row, where the others are not wanted. The logits are those of a
+// kBf16F32 product. Order: falling logit, ties by lowest id; NaN counts as larger than everything,
+// so that callers see it.
+struct TopLogitsArgs {
+  RowsView x;
+  Bf16Matrix w;             // [vocabulary, x.cols]
+  int64_t topk = 1;         // 1 to kMaxTopLogits, at most w.rows
+  int32_t* ids = nullptr;   // [rows, topk]
+  float* logits = nullptr;  // [rows, topk]
+};
+inline constexpr int64_t kMaxTopLogits = 64;
+
 // One back end. Every pointer is set.
 struct KernelTable {
   const char* name = "";
@@ -358,6 +370,8 @@ struct KernelTable {
 
   void (*engram_gather)(ThreadPool&, const EngramGatherArgs&);
   void (*engram_mix)(ThreadPool&, const EngramMixArgs&);
+
+  void (*top_logits)(ThreadPool&, const TopLogitsArgs&);
 };
 
 }  // namespace deepinfer::kernels

@@ -46,4 +46,6 @@ void AddRound(ThreadPool& pool, const float* acc, const bf16* y, int64_t count, 
 void EngramGather(ThreadPool& pool, const EngramGatherArgs& args);
 void EngramMix(ThreadPool& pool, const EngramMixArgs& args);
 
+void TopLogits(ThreadPool& pool, const TopLogitsArgs& args);
+
 }  // namespace deepinfer::kernels::reference

@@ -32,6 +32,7 @@ const KernelTable& Table() {
       .add_round = AddRound,
       .engram_gather = EngramGather,
       .engram_mix = EngramMix,
+      .top_logits = TopLogits,
   };
   return table;
 }

@@ -47,6 +47,7 @@ class Cases {
     AddIndexer();
     AddMoe();
     AddEngram();
+    AddHead();
   }
   const std::vector<Case>& all() const { return cases_; }
 
@@ -360,6 +361,24 @@ class Cases {
       Kernels().add_round(pool, f_.data() + first * kCols, x_.data() + first * kCols, count * kCols,
                           out.data());
       return AsBytes(out);
+    });
+  }
+
+  void AddHead() {
+    Add("top_logits", [this](ThreadPool& pool, int64_t first, int64_t count) {
+      std::vector<int32_t> ids(count * 5);
+      std::vector<float> logits(count * 5);
+      Kernels().top_logits(pool, {.x = Rows(first, count),
+                                  .w = {q_.data(), kRows * kHeads, kCols},
+                                  .topk = 5,
+                                  .ids = ids.data(),
+                                  .logits = logits.data()});
+      Bytes out;
+      for (int64_t r = 0; r < count; ++r) {
+        Append(out, ids.data() + r * 5, 5);
+        Append(out, logits.data() + r * 5, 5);
+      }
+      return out;
     });
   }
 

@@ -282,4 +282,6 @@ void Gemm(ThreadPool& pool, const GemmItem* items, int64_t count) {
   });
 }
 
+void GemmOnCaller(const GemmItem& item) { RunItem(item, 0, item.outputs()); }
+
 }  // namespace deepinfer::kernels::cpu::DEEPINFER_TARGET

@@ -8,9 +8,6 @@
 namespace deepinfer::kernels::cpu::DEEPINFER_TARGET {
 namespace {
 
-// Columns of a row that one unit of Combine covers.
-constexpr int64_t kCombineCols = 512;
-
 // u of 16 elements, rounded to bf16.
 DEEPINFER_INLINE F32x16 Activation(const bf16* a, const bf16* b, F32x16 weight, float limit) {
   const F32x16 gate = VMin(Set1(limit), LoadBf16(a));
@@ -63,14 +60,8 @@ void SwiGluQ8(ThreadPool& pool, const SwiGluArgs& args) {
 }
 
 void Combine(ThreadPool& pool, const CombineArgs& args) {
-  const int64_t parts = (args.hidden + kCombineCols - 1) / kCombineCols;
-  const int64_t operations = kCombineCols / kLanes * (2 * args.topk + 8);
-  pool.ParallelFor(args.rows * parts, Grain(operations), [&](int64_t begin, int64_t end, int) {
-    for (int64_t i = begin; i < end; ++i) {
-      const int64_t first = i % parts * kCombineCols;
-      CombineRow(args, i / parts, first, Min(args.hidden, first + kCombineCols));
-    }
-  });
+  ForParts(pool, args.rows, args.hidden, 2 * args.topk + 8,
+           [&](int64_t r, int64_t begin, int64_t end) { CombineRow(args, r, begin, end); });
 }
 
 }  // namespace deepinfer::kernels::cpu::DEEPINFER_TARGET

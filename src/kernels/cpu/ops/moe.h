@@ -6,6 +6,7 @@
 
 namespace deepinfer::kernels::cpu::DEEPINFER_TARGET {
 
+void Gate(ThreadPool& pool, const GateArgs& args);
 void SwiGluQ8(ThreadPool& pool, const SwiGluArgs& args);
 void Combine(ThreadPool& pool, const CombineArgs& args);
 

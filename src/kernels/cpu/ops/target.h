@@ -13,6 +13,8 @@
 #endif
 
 #define DEEPINFER_INLINE inline __attribute__((always_inline))
+// Behind the parameters of a lambda.
+#define DEEPINFER_INLINE_LAMBDA __attribute__((always_inline))
 
 namespace deepinfer::kernels::cpu::DEEPINFER_TARGET {
 

@@ -104,8 +104,7 @@ int DefaultThreads() { return ProcessTopology().default_threads; }
 
 std::vector<std::vector<int>> WorkerCpus(const Topology& topology, int threads) {
   const auto cores = static_cast<int64_t>(topology.cores.size());
-  const bool own_core = threads == cores;
-  if (threads < 1 || threads > cores || (!own_core && topology.nodes.size() == 1)) return {};
+  if (threads < 1 || threads > cores || topology.nodes.size() == 1) return {};
   std::map<int, std::vector<int>> node_cpus;
   for (const Core& core : topology.cores) {
     std::vector<int>& cpus = node_cpus[core.node];
@@ -114,8 +113,7 @@ std::vector<std::vector<int>> WorkerCpus(const Topology& topology, int threads) 
   for (auto& [node, cpus] : node_cpus) std::ranges::sort(cpus);
   std::vector<std::vector<int>> workers;
   for (int64_t i = 0; i < threads; ++i) {
-    const Core& core = topology.cores[i * cores / threads];
-    workers.push_back(own_core ? core.cpus : node_cpus[core.node]);
+    workers.push_back(node_cpus[topology.cores[i * cores / threads].node]);
   }
   return workers;
 }

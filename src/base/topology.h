@@ -44,11 +44,10 @@ const Topology& ProcessTopology();
 int DefaultThreads();
 
 // For each of `threads` workers the CPUs to bind it to (ThreadPoolOptions::worker_cpus): workers
-// spread over the nodes in proportion to their cores, neighbours on one node.
-// - As many threads as cores: each its core.
-// - Fewer: each its node, so that two programs with a few threads each do not meet on the same
-//   cores; nothing (empty) where there is one node.
-// - More: nothing, since the system shares out cores better than a fixed place would.
+// spread over the nodes in proportion to their cores, neighbours on one node, each bound to all
+// cores of its node. Not to one core: the threads of two programs would meet there while other
+// cores idle. Empty where there is one node, and where threads outnumber cores, since the system
+// then shares out cores better than a fixed place would.
 std::vector<std::vector<int>> WorkerCpus(const Topology& topology, int threads);
 
 // The CPUs the calling thread may run on, ascending; empty when the system does not tell.

@@ -133,8 +133,8 @@ constexpr OptionSpec kTable[] = {
                                "on it."),
     Choice<&Options::cpu_pinning, kCpuPinnings>(
         "cpu-pinning", "DEEPINFER_CPU_PINNING", "MODE",
-        "auto binds each worker thread to a core of its own if there are as many threads as cores, "
-        "to a memory node's cores if fewer, to nothing if more; off leaves threads to the system."),
+        "auto binds each worker thread to the cores of one memory node on machines with several, "
+        "unless there are more threads than cores; off leaves threads to the system."),
     Text<&Options::cpu_target>(
         "cpu-target", "DEEPINFER_CPU_TARGET", "NAME",
         "Instruction set of the kernels: auto takes the best that the processor has; scalar, avx2, "

@@ -20,7 +20,7 @@ enum class CheckWeights {
   kNone,
 };
 
-// Whether worker threads are bound to cores (base/topology.h).
+// Whether worker threads are bound to memory nodes (base/topology.h).
 enum class CpuPinning {
   kAuto,  // where it cannot hurt: WorkerCpus
   kOff,

@@ -90,22 +90,18 @@ TEST(Topology, CoresOfDifferentNodesMayBearTheSameNumber) {
   EXPECT_EQ(topology.default_threads, 2);
 }
 
-TEST(WorkerCpus, AsManyThreadsAsCoresGetOneCoreEach) {
-  const Topology topology = MakeTopology(Machine(2, 2, 2));
-  EXPECT_EQ(WorkerCpus(topology, 4), (CpuLists{{0, 4}, {1, 5}, {2, 6}, {3, 7}}));
-  EXPECT_EQ(WorkerCpus(MakeTopology(Machine(1, 2, 1)), 2), (CpuLists{{0}, {1}}));
-}
-
-TEST(WorkerCpus, FewerThreadsGetANodeEachInProportionSoThatTwoProgramsDoNotMeetOnACore) {
+TEST(WorkerCpus, WorkersGetANodeEachInProportionSoThatTwoProgramsDoNotMeetOnACore) {
   const Topology topology = MakeTopology(Machine(2, 3, 1));
   const std::vector<int> node0 = {0, 1, 2};
   const std::vector<int> node1 = {3, 4, 5};
+  EXPECT_EQ(WorkerCpus(topology, 6), (CpuLists{node0, node0, node0, node1, node1, node1}));
   EXPECT_EQ(WorkerCpus(topology, 4), (CpuLists{node0, node0, node1, node1}));
   EXPECT_EQ(WorkerCpus(topology, 2), (CpuLists{node0, node1}));
+  EXPECT_EQ(WorkerCpus(MakeTopology(Machine(2, 1, 2)), 2), (CpuLists{{0, 2}, {1, 3}}));
 
   MachineDescription uneven = Machine(2, 3, 1);
   uneven.allowed = {0, 1, 2, 5};  // three cores of node 0, one of node 1
-  for (int threads = 1; threads < 4; ++threads) {
+  for (int threads = 1; threads <= 4; ++threads) {
     const CpuLists workers = WorkerCpus(MakeTopology(uneven), threads);
     ASSERT_THAT(workers, SizeIs(threads));
     EXPECT_LE(std::ranges::count(workers, std::vector<int>{5}), 1);
@@ -114,7 +110,9 @@ TEST(WorkerCpus, FewerThreadsGetANodeEachInProportionSoThatTwoProgramsDoNotMeetO
 }
 
 TEST(WorkerCpus, NothingIsBoundWhereItCouldOnlyHurt) {
-  EXPECT_THAT(WorkerCpus(MakeTopology(Machine(1, 8, 1)), 4), IsEmpty()) << "one node";
+  for (const int threads : {1, 4, 8}) {
+    EXPECT_THAT(WorkerCpus(MakeTopology(Machine(1, 8, 1)), threads), IsEmpty()) << "one node";
+  }
   EXPECT_THAT(WorkerCpus(MakeTopology(Machine(2, 2, 2)), 5), IsEmpty()) << "too many threads";
   EXPECT_THAT(WorkerCpus(MakeTopology(Machine(2, 2, 2)), 0), IsEmpty());
 }

@@ -14,7 +14,7 @@ namespace deepinfer {
 // Everything a draw depends on beside the parameters. Borrows all it points to.
 struct SampleRow {
   std::span<const float> logits = {};  // [vocabulary]: raw; ids of padding are not part of it
-  int64_t position = 0;           // absolute, of the token to be drawn
+  int64_t position = 0;                // absolute, of the token to be drawn
   // The request up to this row, drafts before it included. May be absent without penalties and
   // min_tokens.
   const TokenHistory* history = nullptr;

@@ -30,7 +30,7 @@ struct TokenLogprobs {
   friend bool operator==(const TokenLogprobs&, const TokenLogprobs&) = default;
 };
 
-// The log-softmax over the tokens of a selection with the mass `mass`; -infinity outside it. The
+// The log-softmax over the tokens of a cut with the mass `mass`; -infinity outside it. The
 // sum is one of integers (Scale::Mass), hence the same whatever computes it in whatever order;
 // results are within 2e-6 of the exact ones. `chosen` is an id of the row; 0 <= `top_count`.
 // Overwrites scratch.candidates.

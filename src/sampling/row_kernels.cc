@@ -11,36 +11,41 @@ namespace {
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr int kLanes = 16;
 
+DEEPINFER_INLINE float Larger(float a, float b) { return b > a ? b : a; }
+
 // Maxima of `blocks` whole blocks; whether every value is below +infinity.
-DEEPINFER_MULTIVERSION bool ScanBlocks(const float* z, int64_t blocks, float* block_max) {
+DEEPINFER_MULTIVERSION bool ScanBlocks(const float* z, int64_t blocks,
+                                       float* __restrict block_max) {
   int32_t broken[kLanes] = {};
   for (int64_t block = 0; block < blocks; ++block, z += kBlockTokens) {
     float max[kLanes];
-    for (int l = 0; l < kLanes; ++l) max[l] = -kInfinity;
-    for (int64_t i = 0; i < kBlockTokens; i += kLanes) {
-      for (int l = 0; l < kLanes; ++l) {
-        const float x = z[i + l];
-        max[l] = x > max[l] ? x : max[l];
-        broken[l] |= x < kInfinity ? 0 : 1;
-      }
+    for (int l = 0; l < kLanes; ++l) {
+      const float x0 = z[l], x1 = z[l + 16], x2 = z[l + 32], x3 = z[l + 48];
+      max[l] = Larger(Larger(x0, x1), Larger(x2, x3));
+      const bool valid = (x0 < kInfinity) & (x1 < kInfinity) & (x2 < kInfinity) & (x3 < kInfinity);
+      broken[l] |= valid ? 0 : 1;
     }
-    for (int width = kLanes / 2; width > 0; width /= 2) {
-      for (int l = 0; l < width; ++l) max[l] = max[l + width] > max[l] ? max[l + width] : max[l];
-    }
-    block_max[block] = max[0];
+    for (int l = 0; l < 8; ++l) max[l] = Larger(max[l], max[l + 8]);
+    for (int l = 0; l < 4; ++l) max[l] = Larger(max[l], max[l + 4]);
+    block_max[block] = Larger(Larger(max[0], max[2]), Larger(max[1], max[3]));
   }
   int32_t any = 0;
   for (int l = 0; l < kLanes; ++l) any |= broken[l];
   return any == 0;
 }
 
-DEEPINFER_MULTIVERSION uint64_t MassOfBlock(const float* z, int64_t count, const Scale& scale,
-                                            float lowest) {
+// Short loops, since compilers vectorise no longer ones around Exp.
+DEEPINFER_INLINE void WeighBlock(const float* z, const Scale& scale, float lowest, float* weight) {
+  const Scale local = scale;
+  for (int i = 0; i < kBlockTokens; ++i) weight[i] = local.Weight(z[i]);
+  for (int i = 0; i < kBlockTokens; ++i) weight[i] = z[i] >= lowest ? weight[i] : 0.0f;
+}
+
+DEEPINFER_MULTIVERSION uint64_t MassOfBlock(const float* z, const Scale& scale, float lowest) {
+  float weight[kBlockTokens];
+  WeighBlock(z, scale, lowest, weight);
   uint64_t sum = 0;
-  for (int64_t i = 0; i < count; ++i) {
-    const uint64_t mass = scale.Mass(z[i]);
-    sum += z[i] >= lowest ? mass : 0;
-  }
+  for (int i = 0; i < kBlockTokens; ++i) sum += Scale::MassOfWeight(weight[i]);
   return sum;
 }
 
@@ -71,16 +76,16 @@ struct DrawTest {
   float chance;
 };
 
-// For a whole block whose first id is even in pairs (2 * first_pair): pass[i] is nonzero where
-// token i may win. Returns whether any does.
+// For a whole block that begins with token 2 * first_pair: pass[i] is nonzero where token i of it
+// may win. Returns whether any may.
 DEEPINFER_MULTIVERSION bool TestBlock(const float* z, const DrawTest& test,
                                       const std::array<uint32_t, 4>& counter,
-                                      const std::array<uint32_t, 2>& key, uint32_t first_pair,
+                                      const std::array<uint32_t, 2>& key, int32_t first_pair,
                                       int32_t* pass) {
   constexpr int kPairs = kBlockTokens / 2;
   uint32_t c0[kPairs], c1[kPairs], c2[kPairs], c3[kPairs];
   for (int l = 0; l < kPairs; ++l) {
-    c0[l] = first_pair + static_cast<uint32_t>(l);
+    c0[l] = static_cast<uint32_t>(first_pair + l);
     c1[l] = counter[1];
     c2[l] = counter[2];
     c3[l] = counter[3];
@@ -104,10 +109,11 @@ DEEPINFER_MULTIVERSION bool TestBlock(const float* z, const DrawTest& test,
     leading[2 * l] = c0[l];
     leading[2 * l + 1] = c2[l];
   }
+  float weight[kBlockTokens];
+  WeighBlock(z, test.scale, test.lowest, weight);
   int32_t any = 0;
   for (int i = 0; i < kBlockTokens; ++i) {
-    const bool may_win = MayWin(leading[i], test.scale.Weight(z[i]), test.chance);
-    pass[i] = static_cast<int32_t>(may_win) & static_cast<int32_t>(z[i] >= test.lowest);
+    pass[i] = MayWin(leading[i], weight[i], test.chance) ? 1 : 0;
     any |= pass[i];
   }
   return any != 0;
@@ -149,29 +155,25 @@ class Race {
   float chance_ = 0;
 };
 
-int64_t BlockCount(std::span<const float> logits) {
-  return (static_cast<int64_t>(logits.size()) + kBlockTokens - 1) / kBlockTokens;
-}
+int32_t FirstToken(size_t block) { return static_cast<int32_t>(block * kBlockTokens); }
 
-// Tokens of a block, less than kBlockTokens in the last one.
-int64_t BlockSize(const RowView& row, int64_t block) {
-  return std::min(kBlockTokens, static_cast<int64_t>(row.logits.size()) - block * kBlockTokens);
+// The logits of a block: kBlockTokens, or fewer in the last one.
+std::span<const float> Block(const RowView& row, size_t block) {
+  const size_t first = block * kBlockTokens;
+  return row.logits.subspan(first, std::min<size_t>(kBlockTokens, row.logits.size() - first));
 }
 
 }  // namespace
 
 Result<RowView> ScanRow(std::span<const float> logits, RowScratch& scratch) {
-  const int64_t whole = static_cast<int64_t>(logits.size()) / kBlockTokens;
-  const int64_t blocks = BlockCount(logits);
-  scratch.block_max.resize(static_cast<size_t>(blocks));
-  bool valid = ScanBlocks(logits.data(), whole, scratch.block_max.data());
-  if (blocks > whole) {
-    float max = -kInfinity;
-    for (const float x : logits.subspan(static_cast<size_t>(whole * kBlockTokens))) {
-      max = std::max(max, x);
-      valid = valid && x < kInfinity;
-    }
-    scratch.block_max.back() = max;
+  const size_t whole = logits.size() / kBlockTokens;
+  const std::span<const float> rest = logits.subspan(whole * kBlockTokens);
+  scratch.block_max.resize(whole + (rest.empty() ? 0 : 1));
+  bool valid = ScanBlocks(logits.data(), static_cast<int64_t>(whole), scratch.block_max.data());
+  if (!rest.empty()) scratch.block_max.back() = -kInfinity;
+  for (const float z : rest) {
+    scratch.block_max.back() = Larger(scratch.block_max.back(), z);
+    valid = valid && z < kInfinity;
   }
   if (!valid) {
     const auto bad =
@@ -194,27 +196,42 @@ uint64_t TotalMass(const RowView& row, const Scale& scale, float lowest) {
   for (size_t b = 0; b < row.block_max.size(); ++b) {
     const float max = row.block_max[b];
     if (max < lowest || scale.Scaled(max) < kNoMass) continue;
-    const int64_t block = static_cast<int64_t>(b);
-    sum +=
-        MassOfBlock(row.logits.data() + block * kBlockTokens, BlockSize(row, block), scale, lowest);
+    const auto block = Block(row, b);
+    if (block.size() == kBlockTokens) {
+      sum += MassOfBlock(block.data(), scale, lowest);
+      continue;
+    }
+    for (const float z : block) sum += z >= lowest ? scale.Mass(z) : 0;
   }
   return sum;
 }
 
-std::span<Candidate> GatherAbove(const RowView& row, float lowest, RowScratch& scratch) {
+uint64_t TotalMass(const RowView& row, const Scale& scale, const Cut& cut) {
+  if (cut.last.token == Cut().last.token) return TotalMass(row, scale, cut.last.logit);
+  uint64_t outside = 0;  // tokens that only their ids put behind the cut
+  for (size_t b = 0; b < row.block_max.size(); ++b) {
+    if (row.block_max[b] < cut.last.logit) continue;
+    int32_t id = FirstToken(b);
+    for (const float z : Block(row, b)) {
+      outside += z == cut.last.logit && id > cut.last.token ? 1 : 0;
+      ++id;
+    }
+  }
+  return TotalMass(row, scale, cut.last.logit) - outside * scale.Mass(cut.last.logit);
+}
+
+std::span<Candidate> Gather(const RowView& row, float low, float below, RowScratch& scratch) {
   // One more, since the loop writes before it knows whether the entry stays.
   if (scratch.candidates.size() <= row.logits.size()) {
     scratch.candidates.resize(row.logits.size() + 1);
   }
   Candidate* out = scratch.candidates.data();
   for (size_t b = 0; b < row.block_max.size(); ++b) {
-    if (row.block_max[b] < lowest) continue;
-    const int64_t first = static_cast<int64_t>(b) * kBlockTokens;
-    const int64_t end = first + BlockSize(row, static_cast<int64_t>(b));
-    for (int64_t i = first; i < end; ++i) {
-      const float x = row.logits[static_cast<size_t>(i)];
-      *out = {x, static_cast<int32_t>(i)};
-      out += x >= lowest ? 1 : 0;
+    if (row.block_max[b] < low) continue;
+    int32_t token = FirstToken(b);
+    for (const float z : Block(row, b)) {
+      *out = {z, token++};
+      out += (z >= low) & (z < below) ? 1 : 0;
     }
   }
   return {scratch.candidates.data(), out};
@@ -224,41 +241,27 @@ int64_t CountBefore(const RowView& row, const Candidate& token) {
   int64_t count = 0;
   for (size_t b = 0; b < row.block_max.size(); ++b) {
     if (row.block_max[b] < token.logit) continue;
-    const int64_t first = static_cast<int64_t>(b) * kBlockTokens;
-    const int64_t end = first + BlockSize(row, static_cast<int64_t>(b));
-    for (int64_t i = first; i < end; ++i) {
-      const Candidate other{row.logits[static_cast<size_t>(i)], static_cast<int32_t>(i)};
-      count += Before(other, token) ? 1 : 0;
-    }
+    int32_t id = FirstToken(b);
+    for (const float z : Block(row, b)) count += Before({z, id++}, token) ? 1 : 0;
   }
   return count;
 }
 
 int32_t DrawToken(const RowView& row, const Scale& scale, const Cut& cut,
-                  std::span<const Candidate> listed, const RandomStream& stream) {
+                  const RandomStream& stream) {
   Race race(scale, cut, stream, row.max_token);
-  // A token alone costs about as much as 32 in a block.
-  if (listed.data() != nullptr && listed.size() < row.logits.size() / 32) {
-    for (const Candidate& c : listed) {
-      if (!race.IsHopeless(c.logit)) race.Enter(c);
-    }
-    return race.token();
-  }
   const std::array<uint32_t, 4> counter = stream.counter();
   const std::array<uint32_t, 2> key = stream.key();
   int32_t pass[kBlockTokens];
   for (size_t b = 0; b < row.block_max.size(); ++b) {
     if (race.IsHopeless(row.block_max[b])) continue;
-    const int64_t first = static_cast<int64_t>(b) * kBlockTokens;
-    const int64_t size = BlockSize(row, static_cast<int64_t>(b));
-    const float* z = row.logits.data() + first;
-    const bool whole = size == kBlockTokens;
-    if (whole && !TestBlock(z, {scale, cut.last.logit, race.chance()}, counter, key,
-                            static_cast<uint32_t>(first / 2), pass)) {
-      continue;
-    }
-    for (int64_t i = 0; i < size; ++i) {
-      if (!whole || pass[i] != 0) race.Enter({z[i], static_cast<int32_t>(first + i)});
+    const int32_t first = FirstToken(b);
+    const auto block = Block(row, b);
+    const bool is_whole = block.size() == kBlockTokens;
+    const DrawTest test{scale, cut.last.logit, race.chance()};
+    if (is_whole && !TestBlock(block.data(), test, counter, key, first / 2, pass)) continue;
+    for (size_t i = 0; i < block.size(); ++i) {
+      if (!is_whole || pass[i] != 0) race.Enter({block[i], first + static_cast<int32_t>(i)});
     }
   }
   return race.token();

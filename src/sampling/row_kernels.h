@@ -16,20 +16,21 @@ Result<RowView> ScanRow(std::span<const float> logits, RowScratch& scratch);
 
 // Sum of the masses of all logits >= `lowest`.
 uint64_t TotalMass(const RowView& row, const Scale& scale, float lowest);
+// Of the tokens of a cut.
+uint64_t TotalMass(const RowView& row, const Scale& scale, const Cut& cut);
 
-// The tokens with a logit >= `lowest`, which is finite, in ascending id order. They lie in
+// The tokens with low <= logit < below, `low` finite, in ascending id order. They lie in
 // scratch.candidates.
-std::span<Candidate> GatherAbove(const RowView& row, float lowest, RowScratch& scratch);
+std::span<Candidate> Gather(const RowView& row, float low, float below, RowScratch& scratch);
 
 // How many tokens come before `token` in the order of preference.
 int64_t CountBefore(const RowView& row, const Candidate& token);
 
-// The token of `cut` with the largest Scaled + Gumbel of `stream`; ties go to the lowest id.
-// `listed`: exactly the tokens of the cut, in any order; absent (data() null), the row is scanned.
-// Both ways give the same token, and the one that evaluating every token would give: noise is
-// computed exactly only where its leading bits leave a chance to win.
+// The token of `cut` with the largest Scaled + Gumbel of `stream`; ties go to the lowest id. It is
+// the token that evaluating every one would give: noise is computed exactly only where its leading
+// bits leave a chance to win.
 int32_t DrawToken(const RowView& row, const Scale& scale, const Cut& cut,
-                  std::span<const Candidate> listed, const RandomStream& stream);
+                  const RandomStream& stream);
 
 // Writes -infinity wherever the bit of a token, bit id % 32 of word id / 32, is 0.
 void ApplyBitMask(std::span<const uint32_t> mask, std::span<float> logits);

@@ -14,7 +14,7 @@
 namespace deepinfer {
 
 // Tokens a block of a row holds; the last block may be shorter.
-inline constexpr int64_t kBlockTokens = 64;
+inline constexpr int kBlockTokens = 64;
 
 // A row without NaN and +infinity that has a finite logit. Borrows everything.
 struct RowView {
@@ -52,14 +52,14 @@ struct Scale {
   }
   // e^Scaled in fp32: the probability relative to the best token's.
   DEEPINFER_INLINE float Weight(float logit) const {
-    const double x = Scaled(logit);
-    return Exp(static_cast<float>(x < -104.0 ? -104.0 : x));
+    return Exp(static_cast<float>(Scaled(logit)));
   }
   // The weight in units of 2^-40, rounded to nearest even. Sums of masses are sums of integers, so
   // they are the same in any order; a row of 2^23 tokens cannot overflow.
-  DEEPINFER_INLINE uint64_t Mass(float logit) const {
+  DEEPINFER_INLINE uint64_t Mass(float logit) const { return MassOfWeight(Weight(logit)); }
+  static DEEPINFER_INLINE uint64_t MassOfWeight(float weight) {
     // Adding 2^52 leaves the integer in the low bits of the fraction.
-    const double shifted = static_cast<double>(Weight(logit)) * 0x1p40 + 0x1p52;
+    const double shifted = static_cast<double>(weight) * 0x1p40 + 0x1p52;
     return std::bit_cast<uint64_t>(shifted) - std::bit_cast<uint64_t>(0x1p52);
   }
 };

@@ -31,7 +31,7 @@ Result<Sampler::Prepared> Sampler::Prepare(const SampleRow& in, const SamplingPa
   }
   out.scale = {out.row.max, InverseTemperature(params)};
   if (params.temperature > 0) {
-    out.selection = SelectTokens(out.row, out.scale, params, scratch_);
+    out.cut = SelectTokens(out.row, out.scale, params, scratch_);
   }
   return out;
 }
@@ -39,10 +39,9 @@ Result<Sampler::Prepared> Sampler::Prepare(const SampleRow& in, const SamplingPa
 Result<int32_t> Sampler::Sample(const SampleRow& in, const SamplingParams& params,
                                 TokenLogprobs* logprobs) {
   DI_ASSIGN_OR_RETURN(const Prepared ready, Prepare(in, params));
-  const Selection& kept = ready.selection;
   int32_t token = ready.row.max_token;
   if (params.temperature > 0) {
-    token = DrawToken(ready.row, ready.scale, kept.cut, kept.listed,
+    token = DrawToken(ready.row, ready.scale, ready.cut,
                       RandomStream(params.seed, in.position, in.stream));
   }
   if (logprobs == nullptr) return token;
@@ -50,8 +49,8 @@ Result<int32_t> Sampler::Sample(const SampleRow& in, const SamplingParams& param
   if (mode_ == LogprobsMode::kRaw) {
     DI_RETURN_IF_ERROR(RawLogprobs(in.logits, token, top_count, scratch_, *logprobs));
   } else {
-    const uint64_t mass = SelectionMass(ready.row, ready.scale, kept);
-    FillLogprobs(ready.row, ready.scale, kept.cut, mass, token, top_count, scratch_, *logprobs);
+    const uint64_t mass = TotalMass(ready.row, ready.scale, ready.cut);
+    FillLogprobs(ready.row, ready.scale, ready.cut, mass, token, top_count, scratch_, *logprobs);
   }
   return token;
 }
@@ -73,11 +72,10 @@ Status Sampler::LogProbabilities(const SampleRow& in, const SamplingParams& para
     out[static_cast<size_t>(ready.row.max_token)] = 0;
     return {};
   }
-  const Selection& kept = ready.selection;
-  const double log_mass = LogMass(SelectionMass(ready.row, ready.scale, kept));
+  const double log_mass = LogMass(TotalMass(ready.row, ready.scale, ready.cut));
   for (size_t i = 0; i < out.size(); ++i) {
     const Candidate c{ready.row.logits[i], static_cast<int32_t>(i)};
-    if (kept.cut.Keeps(c)) out[i] = static_cast<float>(ready.scale.Scaled(c.logit) - log_mass);
+    if (ready.cut.Keeps(c)) out[i] = static_cast<float>(ready.scale.Scaled(c.logit) - log_mass);
   }
   return {};
 }

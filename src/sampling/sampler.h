@@ -41,7 +41,7 @@ class Sampler {
   struct Prepared {
     RowView row;
     Scale scale;
-    Selection selection;
+    Cut cut;
   };
   Result<Prepared> Prepare(const SampleRow& row, const SamplingParams& params);
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
+#include <functional>
 
 #include "sampling/row_kernels.h"
 
@@ -47,22 +49,10 @@ uint64_t MassLimit(double top_p, uint64_t total) {
   return static_cast<uint64_t>(top_p * static_cast<double>(total));
 }
 
-// Tokens that hold all that top-p keeps: those within a distance of the best one, which grows until
-// their mass exceeds the limit.
-std::span<Candidate> GatherMass(const RowView& row, const Scale& scale, float lowest,
-                                uint64_t limit, RowScratch& scratch) {
-  for (const double distance : {3.0, 6.0, 12.0}) {
-    const float from = std::max(lowest, SmallestLogit(scale, -distance));
-    const std::span<Candidate> list = GatherAbove(row, from, scratch);
-    if (ListMass(list, scale) > limit) return list;
-  }
-  return GatherAbove(row, lowest, scratch);
-}
-
-// Cuts the list to the tokens with at most `limit` before them, all of a list that holds less.
-// Halves the range that holds the last one; each half is partitioned, never sorted.
-Selection SelectMass(std::span<Candidate> list, const Scale& scale, uint64_t limit) {
-  size_t low = 0;  // that many are kept at least
+// The last token of the list, which is in no order, with at most `limit` mass before it. Halves the
+// range that holds it; each half is partitioned, never sorted.
+Cut LastWithin(std::span<Candidate> list, const Scale& scale, uint64_t limit) {
+  size_t low = 0;  // that many are within at least
   size_t high = list.size();
   uint64_t before = 0;  // mass of the first `low`
   while (low < high) {
@@ -78,7 +68,47 @@ Selection SelectMass(std::span<Candidate> list, const Scale& scale, uint64_t lim
     }
   }
   // Nothing stands before the best token, so low >= 1; its last step left list[low - 1] in place.
-  return {Cut{list[low - 1]}, list.first(low)};
+  return Cut{list[low - 1]};
+}
+
+// A range of logits, low <= z < below, that holds the last token with at most `limit` before it.
+struct Band {
+  float low;
+  float below;
+  uint64_t low_mass;  // of all logits >= low; above the limit
+  uint64_t before;    // of all logits >= below; at most the limit
+
+  void Split(const RowView& row, const Scale& scale, float at, uint64_t limit) {
+    const uint64_t mass = TotalMass(row, scale, at);
+    (mass > limit ? low : below) = at;
+    (mass > limit ? low_mass : before) = mass;
+  }
+};
+
+// `limit` is below the mass of the row.
+Band FindBand(const RowView& row, const Scale& scale, uint64_t limit) {
+  constexpr uint64_t kEnoughTokens = 2048;
+  Band band{kLowest, std::nextafter(row.max, std::numeric_limits<float>::infinity()), 0, 0};
+  // Tokens further off than 32 have no mass, so that the last round ends this.
+  for (double distance = 2; band.low_mass == 0; distance *= 2) {
+    band.Split(row, scale, SmallestLogit(scale, -distance), limit);
+  }
+  // The quotient bounds the number of tokens in the band.
+  while (band.low_mass - band.before > kEnoughTokens * scale.Mass(band.low)) {
+    const float middle = band.low + (band.below - band.low) / 2;
+    if (middle <= band.low || middle >= band.below) break;  // equal logits
+    band.Split(row, scale, middle, limit);
+  }
+  return band;
+}
+
+Cut SelectMass(const RowView& row, const Scale& scale, const Cut& cut, double top_p,
+               RowScratch& scratch) {
+  const uint64_t total = TotalMass(row, scale, cut);
+  const uint64_t limit = MassLimit(top_p, total);
+  if (limit >= total) return cut;
+  const Band band = FindBand(row, scale, limit);
+  return LastWithin(Gather(row, band.low, band.below, scratch), scale, limit - band.before);
 }
 
 }  // namespace
@@ -94,36 +124,24 @@ std::span<Candidate> SelectTop(const RowView& row, int64_t count, float lowest,
     std::nth_element(order.begin(), nth, order.end(), std::greater<>());
     lowest = std::max(lowest, *nth);
   }
-  std::span<Candidate> list = GatherAbove(row, lowest, scratch);
+  std::span<Candidate> list = Gather(row, lowest, std::numeric_limits<float>::infinity(), scratch);
   if (list.size() <= wanted) return list;
   std::nth_element(list.begin(), list.begin() + (count - 1), list.end(), Before);
   return list.first(wanted);
 }
 
-Selection SelectTokens(const RowView& row, const Scale& scale, const SamplingParams& params,
-                       RowScratch& scratch) {
-  Selection kept;
-  if (params.min_p > 0) kept.cut.last.logit = SmallestLogit(scale, LogDouble(params.min_p));
-  const float lowest = kept.cut.last.logit;
-  const int64_t size = static_cast<int64_t>(row.logits.size());
-  if (params.top_k > 0 && params.top_k < size) {
-    kept.listed = SelectTop(row, params.top_k, lowest, scratch);
-    kept.cut.last = *std::max_element(kept.listed.begin(), kept.listed.end(), Before);
+Cut SelectTokens(const RowView& row, const Scale& scale, const SamplingParams& params,
+                 RowScratch& scratch) {
+  Cut cut;
+  if (params.min_p > 0) cut.last.logit = SmallestLogit(scale, LogDouble(params.min_p));
+  if (params.top_k == 0 || params.top_k >= static_cast<int64_t>(row.logits.size())) {
+    return params.top_p < 1 ? SelectMass(row, scale, cut, params.top_p, scratch) : cut;
   }
+  const std::span<Candidate> list = SelectTop(row, params.top_k, cut.last.logit, scratch);
   if (params.top_p < 1) {
-    if (kept.listed.data() != nullptr) {
-      const uint64_t limit = MassLimit(params.top_p, ListMass(kept.listed, scale));
-      return SelectMass(kept.listed, scale, limit);
-    }
-    const uint64_t limit = MassLimit(params.top_p, TotalMass(row, scale, lowest));
-    return SelectMass(GatherMass(row, scale, lowest, limit, scratch), scale, limit);
+    return LastWithin(list, scale, MassLimit(params.top_p, ListMass(list, scale)));
   }
-  return kept;
-}
-
-uint64_t SelectionMass(const RowView& row, const Scale& scale, const Selection& selection) {
-  if (selection.listed.data() != nullptr) return ListMass(selection.listed, scale);
-  return TotalMass(row, scale, selection.cut.last.logit);
+  return Cut{*std::max_element(list.begin(), list.end(), Before)};
 }
 
 }  // namespace deepinfer

@@ -10,13 +10,6 @@
 
 namespace deepinfer {
 
-struct Selection {
-  Cut cut;
-  // Exactly the tokens of the cut, in any order, in scratch.candidates; data() is null where
-  // nothing had to list them.
-  std::span<Candidate> listed = {};
-};
-
 // The best `count` (>= 1) tokens with a logit >= `lowest`, or all of these where they are fewer, in
 // any order, in scratch.candidates.
 std::span<Candidate> SelectTop(const RowView& row, int64_t count, float lowest,
@@ -26,11 +19,8 @@ std::span<Candidate> SelectTop(const RowView& row, int64_t count, float lowest,
 //   min-p:  while Scaled >= log(min_p);
 //   top-k:  for k tokens;
 //   top-p:  while the mass before it is at most floor(top_p * mass of all that is left so far).
-// The best token always stays. The selection is exact and independent of how it is found.
-Selection SelectTokens(const RowView& row, const Scale& scale, const SamplingParams& params,
-                       RowScratch& scratch);
-
-// Sum of the masses of the selection.
-uint64_t SelectionMass(const RowView& row, const Scale& scale, const Selection& selection);
+// The best token always stays. The result is exact: it does not depend on how it is found.
+Cut SelectTokens(const RowView& row, const Scale& scale, const SamplingParams& params,
+                 RowScratch& scratch);
 
 }  // namespace deepinfer

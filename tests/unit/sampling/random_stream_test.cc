@@ -46,5 +46,40 @@ TEST(RandomStream, EverySeedPositionAndTokenHasItsOwnBits) {
   EXPECT_EQ(RandomStream(7, 3).Bits(11), RandomStream(7, 3).Bits(11));
 }
 
+TEST(RandomStream, StreamsOfOnePositionShareNoNumber) {
+  std::set<uint64_t> seen;
+  for (const Stream stream :
+       {Stream::kTarget, Stream::kDraft, Stream::kAccept, Stream::kResidual}) {
+    for (int32_t token = 0; token < 100; ++token) {
+      seen.insert(RandomStream(1, 2, stream).Bits(token));
+    }
+  }
+  EXPECT_EQ(seen.size(), 400u);
+  EXPECT_EQ(RandomStream(1, 2).Bits(3), RandomStream(1, 2, Stream::kTarget).Bits(3));
+}
+
+TEST(RandomStream, UniformNumbersFillTheUnitInterval) {
+  double sum = 0;
+  for (int64_t position = 0; position < 10000; ++position) {
+    const double u = RandomStream(3, position, Stream::kAccept).Uniform();
+    ASSERT_GT(u, 0);
+    ASSERT_LE(u, 1);
+    sum += u;
+  }
+  EXPECT_NEAR(sum / 10000, 0.5, 5 / std::sqrt(12.0 * 10000));
+}
+
+// Recorded values: a change of the hash would change the output of every request with n > 1.
+TEST(ChildSeed, FirstChoiceKeepsTheSeedAndOthersNeverMeet) {
+  EXPECT_EQ(ChildSeed(42, 0), 42u);
+  EXPECT_EQ(ChildSeed(42, 1), 0xb42d8070c47f4b39u);
+  EXPECT_EQ(ChildSeed(~uint64_t{0}, 127), 0x470f3c865bc3992fu);
+  std::set<uint64_t> seen;
+  for (uint64_t seed = 0; seed < 100; ++seed) {
+    for (int64_t choice = 0; choice < 128; ++choice) seen.insert(ChildSeed(seed, choice));
+  }
+  EXPECT_EQ(seen.size(), 12800u);
+}
+
 }  // namespace
 }  // namespace deepinfer

@@ -9,6 +9,8 @@
 #include <map>
 #include <numeric>
 
+#include "tests/support/chi_square.h"
+
 namespace deepinfer {
 namespace {
 
@@ -46,8 +48,8 @@ std::vector<double> Expected(const std::vector<float>& logits, const SamplingPar
   return p;
 }
 
-std::vector<float> TestLogits() {
-  std::vector<float> logits(32);
+std::vector<float> TestLogits(size_t size = 32) {
+  std::vector<float> logits(size);
   for (size_t i = 0; i < logits.size(); ++i) {
     logits[i] = static_cast<float>((i * 37) % 32) * 0.17f - 2.0f;
   }
@@ -55,43 +57,75 @@ std::vector<float> TestLogits() {
   return logits;
 }
 
-// A filter that keeps one token too many or too few, or noise keyed by rank instead of id, moves
-// this statistic far beyond the bound.
-TEST(Sampler, DrawsFollowTheExactDistributionUnderEveryFilterCombination) {
-  const std::vector<float> logits = TestLogits();
+// Draws at consecutive positions follow `p`.
+void ExpectDistribution(const SampleRow& first, const SamplingParams& params, int draws,
+                        const std::vector<double>& p) {
   Sampler sampler;
-  constexpr int kDraws = 20000;
+  SampleRow row = first;
+  std::vector<int> counts(p.size());
+  for (row.position = 0; row.position < draws; ++row.position) {
+    const auto token = sampler.Sample(row, params);
+    ASSERT_TRUE(token.has_value());
+    ++counts[static_cast<size_t>(*token)];
+  }
+  const ChiSquare test = TestCounts(counts, p);
+  EXPECT_LT(test.statistic, test.bound)
+      << "T " << params.temperature << " top_p " << params.top_p << " top_k " << params.top_k
+      << " min_p " << params.min_p << ", " << p.size() << " tokens";
+}
+
+std::vector<SamplingParams> FilterCombinations() {
+  std::vector<SamplingParams> out;
   for (double temperature : {0.5, 1.0, 2.5}) {
     for (double top_p : {1.0, 0.7}) {
       for (int64_t top_k : {0, 6}) {
-        for (double min_p : {0.0, 0.1}) {
-          const SamplingParams params{temperature, top_p, top_k, min_p, 1234};
-          const std::vector<double> p = Expected(logits, params);
-          std::vector<int> counts(logits.size());
-          for (int position = 0; position < kDraws; ++position) {
-            const auto token = sampler.Sample(logits, params, position);
-            ASSERT_TRUE(token.has_value());
-            ++counts[static_cast<size_t>(*token)];
-          }
-          double chi2 = 0;
-          int cells = 0;
-          for (size_t i = 0; i < p.size(); ++i) {
-            if (p[i] == 0) {
-              EXPECT_EQ(counts[i], 0) << "token " << i << " was filtered out";
-              continue;
-            }
-            const double e = p[i] * kDraws;
-            chi2 += (counts[i] - e) * (counts[i] - e) / e;
-            ++cells;
-          }
-          // Mean + 5 standard deviations of chi-squared with cells - 1 degrees of freedom.
-          const double degrees = cells - 1;
-          EXPECT_LT(chi2, degrees + 5 * std::sqrt(2 * degrees) + 5)
-              << "T " << temperature << " top_p " << top_p << " top_k " << top_k << " min_p "
-              << min_p;
-        }
+        for (double min_p : {0.0, 0.1}) out.push_back({temperature, top_p, top_k, min_p, 1234});
       }
     }
+  }
+  return out;
+}
+
+// A filter that keeps one token too many or too few, or noise keyed by rank instead of id, moves
+// the statistic far beyond the bound.
+TEST(Sampler, DrawsFollowTheExactDistributionUnderEveryFilterCombination) {
+  const std::vector<float> logits = TestLogits();
+  for (const SamplingParams& params : FilterCombinations()) {
+    ExpectDistribution({.logits = logits}, params, 100000, Expected(logits, params));
+  }
+}
+
+// Whole blocks of a row take another path than its end.
+TEST(Sampler, DrawsFollowTheExactDistributionInWholeBlocks) {
+  const std::vector<float> logits = TestLogits(160);
+  for (const SamplingParams& params : FilterCombinations()) {
+    ExpectDistribution({.logits = logits}, params, 10000, Expected(logits, params));
+  }
+}
+
+TEST(Sampler, DrawsFollowTheExactDistributionAfterBiasMaskAndPenalties) {
+  const std::vector<float> logits = TestLogits();
+  TokenHistory history(std::vector<int32_t>{1, 2});
+  for (const int32_t token : {2, 9, 9, 20}) history.Append(token);
+  const std::vector<uint32_t> mask = {0x7fffff7fu};  // neither 7 nor 31
+  std::vector<float> processed = logits;
+  processed[3] += 1.5f;
+  processed[7] = processed[31] = processed[12] = -kInfinity;
+  for (const size_t seen : {1, 2, 9, 20}) {
+    processed[seen] *= processed[seen] > 0 ? 1 / 1.25f : 1.25f;
+  }
+  processed[2] -= 0.25f + 0.5f;
+  processed[9] -= 2 * 0.25f + 0.5f;
+  processed[20] -= 0.25f + 0.5f;
+  for (SamplingParams params : FilterCombinations()) {
+    const std::vector<double> p = Expected(processed, params);
+    params.repetition_penalty = 1.25;
+    params.frequency_penalty = 0.25;
+    params.presence_penalty = 0.5;
+    params.logit_bias = {{3, 1.5}};
+    params.bad_token_ids = {12};
+    ExpectDistribution({.logits = logits, .history = &history, .grammar_mask = mask}, params, 20000,
+                       p);
   }
 }
 
@@ -161,6 +195,10 @@ TEST(Sampler, BrokenLogitsAreAnErrorThatNamesTheToken) {
     ASSERT_FALSE(nan.has_value());
     EXPECT_THAT(nan.error().message, HasSubstr("token 2 is nan"));
     EXPECT_FALSE(sampler.Sample(std::vector<float>{kInfinity, 1}, {.temperature = temperature}, 0));
+    std::vector<float> row(1000, 1.0f);
+    row[777] = row[900] = kNan;
+    EXPECT_THAT(sampler.Sample(row, {.temperature = temperature}, 0).error().message,
+                HasSubstr("token 777 is nan"));
     auto empty =
         sampler.Sample(std::vector<float>{-kInfinity, -kInfinity}, {.temperature = temperature}, 0);
     ASSERT_FALSE(empty.has_value());
@@ -168,21 +206,71 @@ TEST(Sampler, BrokenLogitsAreAnErrorThatNamesTheToken) {
   }
 }
 
-TEST(SamplingParams, ValuesOutsideTheirRangeAreNamed) {
-  const double nan = std::numeric_limits<double>::quiet_NaN();
-  const double infinity = std::numeric_limits<double>::infinity();
-  const auto expect = [](SamplingParams params, const char* name) {
-    const Status status = ValidateSamplingParams(params);
-    ASSERT_FALSE(status.has_value()) << name;
-    EXPECT_THAT(status.error().message, HasSubstr(name));
-    EXPECT_EQ(status.error().code, ErrorCode::kInvalidArgument);
+// A NaN is the model's failure, whether or not a mask would hide it.
+TEST(Sampler, MaskedRowsAndMaskedNansAreErrors) {
+  Sampler sampler;
+  const std::vector<uint32_t> nothing = {0};
+  const std::vector<uint32_t> first = {1};
+  const auto all_masked =
+      sampler.Sample({.logits = std::vector<float>{1, 2, 3}, .grammar_mask = nothing}, {});
+  ASSERT_FALSE(all_masked.has_value());
+  EXPECT_THAT(all_masked.error().message, HasSubstr("after bias, masks and penalties"));
+  EXPECT_THAT(all_masked.error().message, HasSubstr("none of the 3 logits is finite"));
+  const auto nan =
+      sampler.Sample({.logits = std::vector<float>{1, kNan}, .grammar_mask = first}, {});
+  ASSERT_FALSE(nan.has_value());
+  EXPECT_THAT(nan.error().message, HasSubstr("token 1 is nan"));
+}
+
+TEST(Sampler, PaddingBeyondTheVocabularyNeverWins) {
+  Sampler sampler;
+  std::vector<float> padded(256, 1e9f);
+  for (size_t i = 0; i < 130; ++i) padded[i] = static_cast<float>(i % 3);
+  const std::vector<uint32_t> mask(8, ~uint32_t{0});
+  const SampleRow row{.logits = std::span(padded).first(130), .grammar_mask = mask};
+  for (double temperature : {0.0, 1.0, 50.0}) {
+    const auto token = sampler.Sample(row, {.temperature = temperature});
+    ASSERT_TRUE(token.has_value());
+    EXPECT_LT(*token, 130);
+  }
+}
+
+// Draws are independent of the order they are made in and of the rows between them.
+TEST(Sampler, DrawsDoNotDependOnTheirOrder) {
+  Sampler sampler;
+  const std::vector<float> logits = TestLogits(200);
+  const SamplingParams params{.temperature = 1, .top_p = 0.9};
+  std::map<std::pair<uint64_t, int64_t>, int32_t> drawn;
+  const auto draw = [&](uint64_t seed, int64_t position) {
+    SamplingParams own = params;
+    own.seed = seed;
+    return *sampler.Sample(logits, own, position);
   };
-  for (double bad : {nan, infinity, -0.5, 100.5}) expect({.temperature = bad}, "temperature");
-  for (double bad : {nan, infinity, 0.0, -1.0, 1.01}) expect({.top_p = bad}, "top_p");
-  for (double bad : {nan, infinity, -0.1, 1.01}) expect({.min_p = bad}, "min_p");
-  expect({.top_k = -1}, "top_k");
-  EXPECT_TRUE(ValidateSamplingParams({}).has_value());
-  EXPECT_TRUE(ValidateSamplingParams({100, 1, 1, 1, ~uint64_t{0}}).has_value());
+  for (uint64_t seed = 0; seed < 10; ++seed) {
+    for (int64_t position = 0; position < 20; ++position) {
+      drawn[{seed, position}] = draw(seed, position);
+    }
+  }
+  for (int64_t position = 19; position >= 0; --position) {
+    for (uint64_t seed = 10; seed-- > 0;) {
+      EXPECT_EQ(draw(seed, position), (drawn[{seed, position}]));
+      *sampler.Sample(std::vector<float>{1, 2}, {.temperature = 2, .top_k = 1}, position);
+    }
+  }
+}
+
+TEST(Sampler, LogProbabilitiesAreThoseOfTheDraws) {
+  const std::vector<float> logits = TestLogits();
+  Sampler sampler;
+  std::vector<float> log_p(logits.size());
+  for (const SamplingParams& params : FilterCombinations()) {
+    ASSERT_TRUE(sampler.LogProbabilities({.logits = logits}, params, log_p).has_value());
+    const std::vector<double> p = Expected(logits, params);
+    for (size_t i = 0; i < p.size(); ++i) EXPECT_NEAR(std::exp(double{log_p[i]}), p[i], 1e-6);
+  }
+  ASSERT_TRUE(sampler.LogProbabilities({.logits = logits}, {}, log_p).has_value());
+  const size_t best = static_cast<size_t>(*sampler.Sample(logits, {}, 0));
+  for (size_t i = 0; i < log_p.size(); ++i) EXPECT_EQ(log_p[i], i == best ? 0 : -kInfinity);
 }
 
 }  // namespace

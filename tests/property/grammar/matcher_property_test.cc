@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "grammar/ir_text.h"
 #include "grammar/matcher.h"
 #include "tests/property/grammar/naive_language.h"
 #include "tests/property/grammar/random_grammar.h"
@@ -40,6 +41,7 @@ std::vector<bool> MaskOf(Matcher& matcher) {
 // Takes random allowed tokens from `text` on while the oracle can follow, checking every mask.
 void CheckFrom(Matcher& matcher, const NaiveLanguage& language, std::string text) {
   while (true) {
+    RC_LOG() << "after '" << text << "'\n";
     const std::vector<bool> mask = MaskOf(matcher);
     std::vector<int32_t> allowed;
     for (int32_t token = 0; token < static_cast<int32_t>(mask.size()); ++token) {
@@ -66,6 +68,7 @@ void CheckFrom(Matcher& matcher, const NaiveLanguage& language, std::string text
 
 RC_GTEST_PROP(GrammarMatcher, MaskIsExactlyWhatCanBeCompleted, ()) {
   const GrammarIr ir = RandomGrammar::Draw();
+  RC_LOG() << IrText(ir);
   const auto grammar = CompiledGrammar::Create(ir, SmallVocabulary());
   const NaiveLanguage language(ir, kLongest);
   if (!grammar) {
@@ -120,6 +123,7 @@ RC_GTEST_PROP(GrammarMatcher, RollbackAndForkEqualAReplay, ()) {
 
 RC_GTEST_PROP(GrammarMatcher, ForcedBytesAreTheOnlyWay, ()) {
   const GrammarIr ir = RandomGrammar::Draw();
+  RC_LOG() << IrText(ir);
   const auto grammar = CompiledGrammar::Create(ir, SmallVocabulary());
   if (!grammar) RC_DISCARD("no language");
   const NaiveLanguage language(ir, kLongest);

@@ -158,10 +158,12 @@ class NaiveLanguage {
       if (all.members[i].required && used[i] == 0) done = false;
     }
     if (done) return true;
-    if (count >= all.max || count > all.min + used.size()) return false;
+    if (count >= all.max) return false;
     for (size_t i = 0; i < used.size(); ++i) {
-      if (!members[i].productive || (used[i] > 0 && !all.members[i].repeatable)) continue;
-      // Repeating helps the count alone; required members first need their turn.
+      // Repeating a member brings nothing but the count nearer to min.
+      const bool repeats = used[i] > 0;
+      if (!members[i].productive) continue;
+      if (repeats && (!all.members[i].repeatable || count >= all.min)) continue;
       std::vector<int> next = used;
       ++next[i];
       if (CanFinish(all, next, count + 1, members)) return true;

@@ -20,14 +20,17 @@ ARROWS = {
     "grammar": [],
     "sampling": ["tensor"],
     "cache": [],
+    "sched": ["cache"],
     "kernels": ["tensor"],
     "kernels/reference": ["kernels", "tensor"],
     "kernels/cpu": ["kernels", "tensor", "kernels/reference"],
     "model/v41": ["kernels", "tensor", "config"],
     "engine": ["config", "loader", "tokenizer", "chat", "sampling", "kernels",
                "kernels/reference", "kernels/cpu", "model/v41", "tensor"],
-    "cli": ["engine", "config", "loader", "tokenizer", "chat", "model/v41", "kernels",
-            "kernels/reference", "sampling", "tensor"],
+    "bench": ["engine", "config", "loader", "tokenizer", "sampling", "model/v41", "kernels",
+              "kernels/reference", "kernels/cpu", "tensor"],
+    "cli": ["bench", "engine", "config", "loader", "tokenizer", "chat", "model/v41", "kernels",
+            "kernels/reference", "kernels/cpu", "sampling", "tensor"],
 }
 
 # Header (as written in <>): the folders that may include it. Everything else is kept from slow or

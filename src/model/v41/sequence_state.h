@@ -77,6 +77,7 @@ class SequenceState {
  private:
   friend class ForwardPass;
   friend class DraftPass;
+  friend class SyntheticContext;
 
   int64_t length_ = 0;
   std::vector<KvSourceState> kv_sources_;  // in the order of config.kv_source_layers

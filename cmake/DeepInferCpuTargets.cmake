@@ -9,8 +9,9 @@ function(deepinfer_cpu_target name)
   add_library(deepinfer_cpu_${name} OBJECT ${DEEPINFER_CPU_OPS})
   target_link_libraries(deepinfer_cpu_${name} PRIVATE deepinfer_flags deepinfer_kernels)
   target_compile_definitions(deepinfer_cpu_${name} PRIVATE DEEPINFER_TARGET=${name})
-  # -Wno-psabi: vectors never cross a function that is not inlined.
-  target_compile_options(deepinfer_cpu_${name} PRIVATE $<$<NOT:$<CONFIG:Debug>>:-O3> -Wno-psabi
+  # -O1 at least: without, inline functions of shared headers would be left standing in these
+  # objects (target_symbols.py). -Wno-psabi: vectors never cross a function that is not inlined.
+  target_compile_options(deepinfer_cpu_${name} PRIVATE $<IF:$<CONFIG:Debug>,-O1,-O3> -Wno-psabi
                                                        ${ARGN})
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     # g++ 12 takes the undefined vectors inside its own intrinsics for mistakes (GCC PR 105593).

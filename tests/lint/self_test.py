@@ -3,6 +3,7 @@
 
 import os
 import shutil
+import subprocess
 import tempfile
 import unittest
 
@@ -12,6 +13,7 @@ import forbidden_words
 import formatting
 import include_dag
 import option_docs
+import target_symbols
 import tracked_size
 
 
@@ -135,6 +137,27 @@ class Others(Tree):
         if problems is None:
             self.skipTest("no clang-format")
         self.assertEqual(problems, ["src/a.cc: not formatted; run `make format`"])
+
+    def test_code_that_targets_share_fails(self):
+        own = "00 W void deepinfer::kernels::cpu::avx2::Run<int>(int)\n00 T main\n"
+        self.assertEqual(target_symbols.check_listing("avx2", "a.o", own), [])
+        self.assertEqual(len(target_symbols.check_listing("scalar", "a.o", own)), 1)
+        self.assertIn("GemmItem::rows", target_symbols.check_listing(
+            "avx2", "a.o", "00 W deepinfer::kernels::GemmItem::rows() const\n")[0])
+        for kind in "Vu":
+            self.assertEqual(len(target_symbols.check_listing("avx2", "a.o", f"00 {kind} x\n")), 1)
+        personality = "00 V DW.ref.__gxx_personality_v0\n"
+        self.assertEqual(target_symbols.check_listing("avx2", "a.o", personality), [])
+
+    def test_weak_code_is_found_in_an_object(self):
+        if shutil.which("nm") is None or shutil.which("c++") is None:
+            self.skipTest("no nm or no compiler")
+        self.write("a.cc", "inline int F() { return 1; }\nint G() { return F(); }\n")
+        source, compiled = os.path.join(self.root, "a.cc"), os.path.join(self.root, "a.o")
+        subprocess.run(["c++", "-O0", "-c", source, "-o", compiled], check=True)
+        problems, count = target_symbols.check({"avx2": [compiled]})
+        self.assertEqual(count, 1)
+        self.assertIn("F()", problems[0])
 
     def test_an_outdated_options_document_fails(self):
         self.assertEqual(option_docs.check_document("a", "a"), [])

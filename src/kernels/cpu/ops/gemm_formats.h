@@ -14,7 +14,8 @@ inline constexpr int64_t kBand = 32;
 DEEPINFER_INLINE int64_t PaddedCols(int64_t cols) { return (cols + kStep - 1) / kStep * kStep; }
 
 // Weights. Expand: elements [k, k + 64) of row n; ExpandTail: those up to the row's end, zeros
-// behind, for a row that ends inside the step. FP8 rows are expanded without their scales: where
+// behind, for a row that ends inside the step. Address, Bytes: where elements are stored, for
+// prefetching. FP8 rows are expanded without their scales: where
 // every weight is used once, the scales of a band go into the input rows instead (ScaleRows), which
 // gives the same products.
 struct Fp8Weights {
@@ -34,7 +35,10 @@ struct Fp8Weights {
   DEEPINFER_INLINE const uint8_t* BandScales(int64_t n) const {
     return scales + n / kGroup * (cols / kGroup);
   }
-  double bytes_per_element() const { return 1; }
+  DEEPINFER_INLINE const char* Address(int64_t n, int64_t k) const {
+    return reinterpret_cast<const char*>(codes + n * cols + k);
+  }
+  static constexpr int64_t Bytes(int64_t elements) { return elements; }
 };
 
 struct Fp4Weights {
@@ -51,7 +55,10 @@ struct Fp4Weights {
   DEEPINFER_INLINE DotPair ExpandTail(int64_t n, int64_t k) const {
     return ExpandFp4Half(codes + (n * cols + k) / 2, scales[n * (cols / kGroup) + k / kGroup]);
   }
-  double bytes_per_element() const { return 0.53125; }
+  DEEPINFER_INLINE const char* Address(int64_t n, int64_t k) const {
+    return reinterpret_cast<const char*>(codes + (n * cols + k) / 2);
+  }
+  static constexpr int64_t Bytes(int64_t elements) { return elements / 2; }
 };
 
 struct Bf16Weights {
@@ -68,31 +75,34 @@ struct Bf16Weights {
     return {FromBf16First(p, Min<int64_t>(cols - k, 32)),
             FromBf16First(p + 32, Max<int64_t>(cols - k - 32, 0))};
   }
-  double bytes_per_element() const { return 2; }
+  DEEPINFER_INLINE const char* Address(int64_t n, int64_t k) const {
+    return reinterpret_cast<const char*>(values + n * cols + k);
+  }
+  static constexpr int64_t Bytes(int64_t elements) { return 2 * elements; }
 };
 
-// Input row r expanded to out [PaddedCols(cols)].
-DEEPINFER_INLINE void ExpandInput(const Q8Rows& x, int64_t r, DotElement* out) {
+// Input row r expanded: elements [32 i, 32 i + 32) to out + i * step, i < PaddedCols(cols) / 32.
+DEEPINFER_INLINE void ExpandInput(const Q8Rows& x, int64_t r, int64_t step, DotElement* out) {
   const uint8_t* codes = x.codes + r * x.cols;
   const uint8_t* scales = x.scales + r * (x.cols / kGroup);
   int64_t k = 0;
-  for (; k + kStep <= x.cols; k += kStep) {
+  for (; k + kStep <= x.cols; k += kStep, out += 2 * step) {
     const DotPair pair = ExpandFp8(codes + k);
-    StoreDot(ScaleDot(pair.a, scales[k / kGroup]), out + k);
-    StoreDot(ScaleDot(pair.b, scales[k / kGroup + 1]), out + k + 32);
+    StoreDot(ScaleDot(pair.a, scales[k / kGroup]), out);
+    StoreDot(ScaleDot(pair.b, scales[k / kGroup + 1]), out + step);
   }
   if (k < x.cols) {
-    StoreDot(ScaleDot(ExpandFp8Half(codes + k).a, scales[k / kGroup]), out + k);
-    StoreDot(ZeroDot(), out + k + 32);
+    StoreDot(ScaleDot(ExpandFp8Half(codes + k).a, scales[k / kGroup]), out);
+    StoreDot(ZeroDot(), out + step);
   }
 }
 
-DEEPINFER_INLINE void ExpandInput(const RowsView& x, int64_t r, DotElement* out) {
+DEEPINFER_INLINE void ExpandInput(const RowsView& x, int64_t r, int64_t step, DotElement* out) {
   const bf16* row = x.values + r * x.stride;
   int64_t k = 0;
-  for (; k + 32 <= x.cols; k += 32) StoreDot(FromBf16(row + k), out + k);
-  for (; k < PaddedCols(x.cols); k += 32) {
-    StoreDot(FromBf16First(row + Min(k, x.cols), Max<int64_t>(x.cols - k, 0)), out + k);
+  for (; k + 32 <= x.cols; k += 32, out += step) StoreDot(FromBf16(row + k), out);
+  for (; k < PaddedCols(x.cols); k += 32, out += step) {
+    StoreDot(FromBf16First(row + Min(k, x.cols), Max<int64_t>(x.cols - k, 0)), out);
   }
 }
 

@@ -39,7 +39,8 @@ class CharSet {
 
   bool Contains(uint32_t code_point) const;
   bool empty() const { return ranges_.empty(); }
-  std::span<const SymbolRange> ranges() const { return ranges_; }
+  std::span<const SymbolRange> ranges() const& { return ranges_; }
+  std::span<const SymbolRange> ranges() const&& = delete;  // would outlive the set
 
   friend bool operator==(const CharSet&, const CharSet&) = default;
 

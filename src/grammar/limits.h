@@ -10,8 +10,8 @@
 namespace deepinfer::grammar {
 
 struct Limits {
-  size_t max_states = 200'000;          // of any automaton on the way
-  uint64_t max_work = 60'000'000;       // edges looked at by all constructions together
+  size_t max_states = 150'000;          // of any automaton on the way
+  uint64_t max_work = 20'000'000;       // edges looked at by all constructions together
   size_t max_text_bytes = 4 << 20;      // of the grammar's source
   size_t max_depth = 2'000;             // nesting of the source
   size_t max_mask_bytes = 64 << 20;     // masks cached with one compiled grammar

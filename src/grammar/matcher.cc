@@ -144,6 +144,15 @@ Status Matcher::Advance(int32_t token) {
 }
 
 Status Matcher::AdvanceBytes(std::string_view bytes) {
+  if (bytes.empty() && !has_ended()) {
+    Moment moment = history_.back();
+    const std::vector<Item> same(items_.begin() + static_cast<ptrdiff_t>(moment.items_begin),
+                                 items_.end());
+    moment.items_begin = items_.size();
+    items_.insert(items_.end(), same.begin(), same.end());
+    history_.push_back(moment);
+    return {};
+  }
   uint32_t begin;
   const bool allowed = !has_ended() && StepBytes(bytes, begin);
   if (!allowed || chart_.work() > grammar_->limits().max_step_work) {

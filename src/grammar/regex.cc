@@ -4,17 +4,21 @@
 #include <utility>
 
 #include "grammar/regex_tree.h"
+#include "grammar/symbol_classes.h"
 
 namespace deepinfer::grammar {
 namespace {
 
-// Symbols that stand for assertions until they are resolved.
+// Symbols that stand for assertions until they are resolved; those below are classes.
 constexpr uint32_t kAssertionSymbol = kMaxCodePoint + 1;
-constexpr uint32_t kNumAssertions = 4;
 
+// The automaton over symbol classes, which include all of CharSet::Any().
 class NfaBuilder {
  public:
-  NfaBuilder(const RegexTree& tree, Budget& budget) : tree_(tree), budget_(budget) {}
+  NfaBuilder(const RegexTree& tree, const SymbolClasses& classes, Budget& budget)
+      : tree_(tree), budget_(budget), num_classes_(classes.num_classes()) {
+    for (const CharSet& set : tree.sets) classes_of_set_.push_back(classes.ClassesOf(set));
+  }
 
   Result<Nfa> Run(RegexMatch match) {
     const uint32_t begin = nfa_.AddState();
@@ -22,10 +26,8 @@ class NfaBuilder {
     nfa_.SetAccepting(end);
     nfa_.AddEmptyMove(0, begin);
     if (match == RegexMatch::kSearch) {
-      for (const SymbolRange& any : CharSet::Any().ranges()) {
-        nfa_.AddEdge(begin, any.first, any.last, begin);
-        nfa_.AddEdge(end, any.first, any.last, end);
-      }
+      nfa_.AddEdge(begin, 0, num_classes_ - 1, begin);
+      nfa_.AddEdge(end, 0, num_classes_ - 1, end);
     }
     DI_RETURN_IF_ERROR(Add(tree_.root, begin, end));
     return std::move(nfa_);
@@ -40,11 +42,10 @@ class NfaBuilder {
         nfa_.AddEmptyMove(from, to);
         return {};
       case RegexKind::kSet: {
-        const CharSet& set = tree_.sets[node.set];
-        for (const SymbolRange& range : set.ranges()) {
-          nfa_.AddEdge(from, range.first, range.last, to);
+        for (const uint32_t number : classes_of_set_[node.set]) {
+          nfa_.AddEdge(from, number, number, to);
         }
-        return budget_.Charge(set.ranges().size());
+        return budget_.Charge(classes_of_set_[node.set].size());
       }
       case RegexKind::kSequence: {
         uint32_t at = from;
@@ -91,34 +92,33 @@ class NfaBuilder {
 
   const RegexTree& tree_;
   Budget& budget_;
+  const uint32_t num_classes_;
+  std::vector<std::vector<uint32_t>> classes_of_set_;
   Nfa nfa_;
 };
 
 // What the next character must be for assertions at this position to hold.
 enum class Need : uint32_t { kAnything, kWord, kNoWord, kTextEnd };
 
-// The words over code points and assertion symbols in which every assertion holds where it stands.
-// A state is: has a character been read, was the last one a word character, what is needed next.
+// The words over symbol classes and assertion symbols in which every assertion holds where it
+// stands. A state is: has a character been read, was the last one a word character, what is needed
+// next.
 class AssertionDfa {
  public:
-  static Dfa Build() {
-    const CharSet word = RegexClass('w');
-    const CharSet other = word.Complement();
+  // The classes tell word characters from others.
+  static Dfa Build(const SymbolClasses& classes) {
+    const std::vector<uint32_t> word = classes.ClassesOf(RegexClass('w'));
     Dfa dfa = Dfa::Builder();
     for (uint32_t state = 0; state < 16; ++state) {
       const bool started = state & 8;
       const bool after_word = state & 4;
       const Need need = static_cast<Need>(state & 3);
       std::vector<Edge> edges;
-      const auto add_chars = [&](const CharSet& set, bool is_word) {
-        for (const SymbolRange& range : set.ranges()) {
-          edges.push_back({range.first, range.last, Number(true, is_word, Need::kAnything)});
-        }
-      };
-      if (need == Need::kAnything || need == Need::kWord) add_chars(word, true);
-      if (need == Need::kAnything || need == Need::kNoWord) add_chars(other, false);
-      std::sort(edges.begin(), edges.end(),
-                [](const Edge& a, const Edge& b) { return a.first < b.first; });
+      for (uint32_t number = 0; number < classes.num_classes(); ++number) {
+        const bool is_word = std::binary_search(word.begin(), word.end(), number);
+        if (need != Need::kAnything && need != (is_word ? Need::kWord : Need::kNoWord)) continue;
+        edges.push_back({number, number, Number(true, is_word, Need::kAnything)});
+      }
       const auto add_assertion = [&](RegexAssertion assertion, bool possible, Need wanted) {
         if (!possible) return;
         const uint32_t symbol = kAssertionSymbol + static_cast<uint32_t>(assertion);
@@ -155,25 +155,33 @@ class AssertionDfa {
   }
 };
 
-Result<Dfa> ResolveAssertions(const Dfa& dfa, Budget& budget) {
-  DI_ASSIGN_OR_RETURN(const Dfa holding, Intersect(dfa, AssertionDfa::Build(), budget));
+Result<Dfa> ResolveAssertions(const Dfa& dfa, const SymbolClasses& classes, Budget& budget) {
+  DI_ASSIGN_OR_RETURN(const Dfa holding, Intersect(dfa, AssertionDfa::Build(classes), budget));
   const EdgeEncoder erase = [](Nfa& nfa, uint32_t first, uint32_t last, uint32_t from,
                                uint32_t to) {
-    if (last >= kAssertionSymbol) nfa.AddEmptyMove(from, to);
-    if (first < kAssertionSymbol) {
-      nfa.AddEdge(from, first, std::min(last, kMaxCodePoint), to);
+    if (first >= kAssertionSymbol) {
+      nfa.AddEmptyMove(from, to);
+    } else {
+      nfa.AddEdge(from, first, last, to);
     }
   };
   return Encode(holding, erase, budget);
 }
 
 Result<Dfa> TreeToDfa(const RegexTree& tree, RegexMatch match, Budget& budget) {
-  DI_ASSIGN_OR_RETURN(const Nfa nfa, NfaBuilder(tree, budget).Run(match));
+  std::vector<CharSet> sets = tree.sets;
+  sets.push_back(CharSet::Any());
+  sets.push_back(RegexClass('w'));
+  const SymbolClasses classes(sets);
+  DI_ASSIGN_OR_RETURN(const Nfa nfa, NfaBuilder(tree, classes, budget).Run(match));
   DI_ASSIGN_OR_RETURN(Dfa dfa, Determinise(nfa, budget));
   if (tree.has_assertions) {
-    DI_ASSIGN_OR_RETURN(dfa, ResolveAssertions(dfa, budget));
+    DI_ASSIGN_OR_RETURN(dfa, ResolveAssertions(dfa, classes, budget));
   }
-  return Minimise(dfa, budget);
+  DI_ASSIGN_OR_RETURN(dfa, Minimise(dfa, budget));
+  const Dfa expanded = classes.Expand(dfa);
+  DI_RETURN_IF_ERROR(budget.Charge(expanded.num_edges()));
+  return expanded;
 }
 
 // Drops ^ in front and $ at the end of the top alternatives: there they always hold when the whole

@@ -13,9 +13,13 @@ namespace deepinfer::grammar {
 class RandomGrammar {
  public:
   // Draws with rapidcheck; use inside a property.
-  static GrammarIr Draw() { return RandomGrammar().Build(); }
+  static GrammarIr Draw() { return RandomGrammar(true).Build(); }
+  // Without unordered members, which EBNF cannot write.
+  static GrammarIr DrawOrdered() { return RandomGrammar(false).Build(); }
 
  private:
+  explicit RandomGrammar(bool unordered) : unordered_(unordered) {}
+
   static int Below(int n) { return *rc::gen::resize(100, rc::gen::inRange(0, n)); }
 
   GrammarIr Build() {
@@ -52,7 +56,7 @@ class RandomGrammar {
       case 7:
         return ir_.Choice(DrawNodes(depth, 2 + Below(2)));
       case 8:
-        return DrawUnordered(depth);
+        return unordered_ ? DrawUnordered(depth) : DrawNode(depth - 1);
       case 9:
         return ir_.Optional(DrawNode(depth - 1));
       default: {
@@ -89,6 +93,7 @@ class RandomGrammar {
     return word;
   }
 
+  const bool unordered_;
   GrammarIr ir_;
   std::vector<RuleId> rules_;
 };

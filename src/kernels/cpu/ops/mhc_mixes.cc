@@ -28,6 +28,8 @@ constexpr int64_t kBlockRows = 32;
 constexpr int64_t kBlockCols = 1024;
 // From so many rows a thread on, threads share rows instead of mixes.
 constexpr int64_t kRowsPerThread = 8;
+// From so many rows on, their mixing matrices are normalised side by side, 16 at a time.
+constexpr int64_t kRowsSideBySide = 4;
 
 enum ScratchSlot { kDotsSlot = 4, kLanesSlot = 5 };
 
@@ -111,7 +113,6 @@ void Dots(const bf16* h, int64_t rows, const float* fn, int64_t mixes, int64_t w
   }
 }
 
-// x = mixes * scale + base for 16 lanes; 1 / (1 + e^-x)
 DEEPINFER_INLINE F32x16 Sigmoid(F32x16 x) { return Set1(1.0f) / (Set1(1.0f) + Exp(Zero() - x)); }
 
 void PrePost(const MhcArgs& args, int64_t r, const float* mixes) {
@@ -132,30 +133,35 @@ void PrePost(const MhcArgs& args, int64_t r, const float* mixes) {
 static_assert(2 * kMaxStreams <= kLanes);
 
 // comb of one row.
-template <int fixed>
 void CombOfRow(const MhcArgs& args, int64_t r, const float* mixes) {
-  const int n = fixed > 0 ? fixed : args.streams;
-  float c[fixed > 0 ? fixed * fixed : kMaxStreams * kMaxStreams];
+  const int n = args.streams;
+  float* c = args.comb + r * n * n;
   for (int i = 0; i < n * n; ++i) c[i] = mixes[2 * n + i] * args.scale[2] + args.base[2 * n + i];
-  Sinkhorn<fixed>(c, n, args.sinkhorn_iterations, args.hc_eps);
-  for (int i = 0; i < n * n; ++i) args.comb[r * n * n + i] = c[i];
+  if (n == 4) {
+    Sinkhorn4(c, args.sinkhorn_iterations, args.hc_eps);
+  } else {
+    Sinkhorn<0>(c, n, args.sinkhorn_iterations, args.hc_eps);
+  }
 }
 
-// comb of 16 rows, one a lane.
+// comb of `rows` rows, one a lane; lanes behind repeat the last.
 template <int fixed>
-void CombOfRows(const MhcArgs& args, int64_t r, const float* mixes, int64_t mixes_stride) {
+void CombOfRows(const MhcArgs& args, int64_t r, int64_t rows, const float* mixes,
+                int64_t mixes_stride) {
   const int n = fixed > 0 ? fixed : args.streams;
   F32x16 c[fixed > 0 ? fixed * fixed : kMaxStreams * kMaxStreams];
   for (int i = 0; i < n * n; ++i) {
     float column[kLanes];
-    for (int64_t l = 0; l < kLanes; ++l) column[l] = mixes[l * mixes_stride + 2 * n + i];
+    for (int64_t l = 0; l < kLanes; ++l) {
+      column[l] = mixes[Min(l, rows - 1) * mixes_stride + 2 * n + i];
+    }
     c[i] = Load(column) * Set1(args.scale[2]) + Set1(args.base[2 * n + i]);
   }
   Sinkhorn<fixed>(c, n, args.sinkhorn_iterations, args.hc_eps);
   for (int i = 0; i < n * n; ++i) {
     float column[kLanes];
     Store(c[i], column);
-    for (int64_t l = 0; l < kLanes; ++l) args.comb[(r + l) * n * n + i] = column[l];
+    for (int64_t l = 0; l < rows; ++l) args.comb[(r + l) * n * n + i] = column[l];
   }
 }
 
@@ -169,14 +175,16 @@ void Coefficients(const MhcArgs& args, int64_t begin, int64_t end, float* dots) 
     for (int64_t j = 0; j < mixes; ++j) row[j] *= norm;
     PrePost(args, r, row);
   }
-  int64_t r = begin;
-  for (; r + kLanes <= end; r += kLanes) {
+  for (int64_t r = begin; r < end; r += kLanes) {
     const float* rows = dots + (r - begin) * stride;
-    args.streams == 4 ? CombOfRows<4>(args, r, rows, stride) : CombOfRows<0>(args, r, rows, stride);
-  }
-  for (; r < end; ++r) {
-    const float* row = dots + (r - begin) * stride;
-    args.streams == 4 ? CombOfRow<4>(args, r, row) : CombOfRow<0>(args, r, row);
+    const int64_t count = Min(kLanes, end - r);
+    if (count < kRowsSideBySide) {
+      for (int64_t i = 0; i < count; ++i) CombOfRow(args, r + i, rows + i * stride);
+    } else if (args.streams == 4) {
+      CombOfRows<4>(args, r, count, rows, stride);
+    } else {
+      CombOfRows<0>(args, r, count, rows, stride);
+    }
   }
 }
 

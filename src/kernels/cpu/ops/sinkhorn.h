@@ -57,4 +57,44 @@ DEEPINFER_INLINE void Sinkhorn(Value* c, int streams, int iterations, float smal
   }
 }
 
+typedef float Row4 __attribute__((vector_size(16)));
+
+DEEPINFER_INLINE void Transpose(Row4* r) {
+  const Row4 a = __builtin_shufflevector(r[0], r[1], 0, 4, 1, 5);
+  const Row4 b = __builtin_shufflevector(r[0], r[1], 2, 6, 3, 7);
+  const Row4 c = __builtin_shufflevector(r[2], r[3], 0, 4, 1, 5);
+  const Row4 d = __builtin_shufflevector(r[2], r[3], 2, 6, 3, 7);
+  r[0] = __builtin_shufflevector(a, c, 0, 1, 4, 5);
+  r[1] = __builtin_shufflevector(a, c, 2, 3, 6, 7);
+  r[2] = __builtin_shufflevector(b, d, 0, 1, 4, 5);
+  r[3] = __builtin_shufflevector(b, d, 2, 3, 6, 7);
+}
+
+// The vectors of r, lane by lane, over their sum and `added`.
+DEEPINFER_INLINE void DivideBySum(Row4* r, Row4 added) {
+  const Row4 sum = (((r[0] + r[1]) + r[2]) + r[3]) + added;
+  for (int i = 0; i < 4; ++i) r[i] = r[i] / sum;
+}
+
+// One matrix of four streams, with a row in each vector: the order and the bits of Sinkhorn<4>.
+DEEPINFER_INLINE void Sinkhorn4(float* c, int iterations, float small) {
+  for (int a = 0; a < 4; ++a) {
+    float top = c[4 * a];
+    for (int b = 1; b < 4; ++b) top = Larger(top, c[4 * a + b]);
+    for (int b = 0; b < 4; ++b) c[4 * a + b] -= top;
+  }
+  ExpAll(c, 16);
+  const Row4 eps = {small, small, small, small}, none = {};
+  Row4 r[4];
+  __builtin_memcpy(r, c, sizeof(r));
+  for (int round = 0; round < Max(iterations, 1); ++round) {
+    Transpose(r);
+    DivideBySum(r, round == 0 ? none : eps);
+    Transpose(r);
+    for (int a = 0; a < 4 && round == 0; ++a) r[a] = r[a] + eps;
+    DivideBySum(r, eps);
+  }
+  __builtin_memcpy(c, r, sizeof(r));
+}
+
 }  // namespace deepinfer::kernels::cpu::DEEPINFER_TARGET

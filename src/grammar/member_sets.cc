@@ -9,9 +9,7 @@
 namespace deepinfer::grammar {
 namespace {
 
-constexpr size_t kInlineMembers = 48;
-
-bool Has(const std::vector<uint64_t>& bits, uint32_t member) {
+bool Has(std::span<const uint64_t> bits, uint32_t member) {
   return (bits[member / 64] >> (member % 64)) & 1;
 }
 
@@ -26,24 +24,32 @@ MemberSets::MemberSets(std::vector<Member> members, uint32_t min, uint32_t max)
   }
   counts_ = min_ > 0 || max_ != kUnbounded;
   // The empty set is number 0, so that a register of 0 is empty in either form.
-  if (members_.size() > kInlineMembers) Store(Bits(required_.size(), 0));
+  if (!is_inline()) Intern(Bits(required_.size(), 0));
 }
 
-MemberSets::Bits MemberSets::Load(uint64_t reg) const {
-  if (members_.size() <= kInlineMembers) return {reg & kSetMask};
-  const std::lock_guard lock(mutex_);
-  return *interned_[reg & kSetMask];
+template <typename Use>
+bool MemberSets::WithBits(uint64_t reg, const Use& use) const {
+  if (is_inline()) {
+    uint64_t word = reg & kSetMask;
+    return use(std::span<uint64_t>(&word, 1));
+  }
+  Bits bits;
+  {
+    const std::lock_guard lock(mutex_);
+    bits = *interned_[reg & kSetMask];
+  }
+  return use(std::span<uint64_t>(bits));
 }
 
-uint64_t MemberSets::Store(const Bits& bits) const {
-  if (members_.size() <= kInlineMembers) return bits[0];
+uint64_t MemberSets::Intern(std::span<const uint64_t> bits) const {
+  if (is_inline()) return bits[0];
   const std::lock_guard lock(mutex_);
-  const auto [entry, is_new] = numbers_.emplace(bits, interned_.size());
+  const auto [entry, is_new] = numbers_.emplace(Bits(bits.begin(), bits.end()), interned_.size());
   if (is_new) interned_.push_back(&entry->first);
   return entry->second;
 }
 
-uint32_t MemberSets::MissingRequired(const Bits& bits) const {
+uint32_t MemberSets::MissingRequired(std::span<const uint64_t> bits) const {
   uint32_t missing = 0;
   for (size_t i = 0; i < bits.size(); ++i) {
     missing += static_cast<uint32_t>(std::popcount(required_[i] & ~bits[i]));
@@ -56,36 +62,37 @@ bool MemberSets::Fits(uint32_t count, uint32_t required_after) const {
 }
 
 bool MemberSets::Select(uint32_t member, uint64_t& reg) const {
-  Bits bits = Load(reg);
-  if (Has(bits, member) && !members_[member].repeatable) return false;
-  if (!members_[member].repeatable || members_[member].required) {
-    bits[member / 64] |= uint64_t{1} << (member % 64);
-  }
-  uint32_t count = Count(reg);
-  if (counts_) {
-    if (!Fits(count, MissingRequired(bits))) return false;
-    // Without an upper limit only the way to min matters.
-    count = max_ == kUnbounded ? std::min(count + 1, min_) : count + 1;
-  }
-  reg = Store(bits) | uint64_t{count} << kCountShift;
-  return true;
+  return WithBits(reg, [&](std::span<uint64_t> bits) {
+    const Member& kind = members_[member];
+    if (!kind.repeatable && Has(bits, member)) return false;
+    if (!kind.repeatable || kind.required) bits[member / 64] |= uint64_t{1} << (member % 64);
+    uint32_t count = Count(reg);
+    if (counts_) {
+      if (!Fits(count, MissingRequired(bits))) return false;
+      // Without an upper limit only the way to min matters.
+      count = max_ == kUnbounded ? std::min(count + 1, min_) : count + 1;
+    }
+    reg = Intern(bits) | uint64_t{count} << kCountShift;
+    return true;
+  });
 }
 
 bool MemberSets::MaySelectMore(uint64_t reg) const {
-  const Bits bits = Load(reg);
-  const uint32_t count = Count(reg);
-  const uint32_t missing = MissingRequired(bits);
-  if (missing > 0) return true;  // every selection so far left room for it
-  if (counts_ && !Fits(count, 0)) return false;
-  if (any_repeatable_) return true;
-  for (uint32_t i = 0; i < members_.size(); ++i) {
-    if (!Has(bits, i)) return true;
-  }
-  return false;
+  return WithBits(reg, [&](std::span<const uint64_t> bits) {
+    if (MissingRequired(bits) > 0) return true;  // every selection so far left room for it
+    if (counts_ && !Fits(Count(reg), 0)) return false;
+    if (any_repeatable_) return true;
+    for (uint32_t i = 0; i < members_.size(); ++i) {
+      if (!Has(bits, i)) return true;
+    }
+    return false;
+  });
 }
 
 bool MemberSets::MayLeave(uint64_t reg) const {
-  return MissingRequired(Load(reg)) == 0 && Count(reg) >= (counts_ ? min_ : 0);
+  return WithBits(reg, [&](std::span<const uint64_t> bits) {
+    return MissingRequired(bits) == 0 && (!counts_ || Count(reg) >= min_);
+  });
 }
 
 size_t MemberSets::bytes_used() const {

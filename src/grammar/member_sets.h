@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <span>
 #include <vector>
 
 namespace deepinfer::grammar {
@@ -33,11 +34,15 @@ class MemberSets {
   using Bits = std::vector<uint64_t>;
   static constexpr int kCountShift = 48;
   static constexpr uint64_t kSetMask = (uint64_t{1} << kCountShift) - 1;
+  static constexpr size_t kInlineMembers = 48;
 
+  bool is_inline() const { return members_.size() <= kInlineMembers; }
   uint32_t Count(uint64_t reg) const { return static_cast<uint32_t>(reg >> kCountShift); }
-  Bits Load(uint64_t reg) const;
-  uint64_t Store(const Bits& bits) const;
-  uint32_t MissingRequired(const Bits& bits) const;
+  // Calls use(words of the set) and returns what it does. The words are a copy.
+  template <typename Use>
+  bool WithBits(uint64_t reg, const Use& use) const;
+  uint64_t Intern(std::span<const uint64_t> bits) const;
+  uint32_t MissingRequired(std::span<const uint64_t> bits) const;
   // Whether one more member, `required_after` required ones still to come, fits into max.
   bool Fits(uint32_t count, uint32_t required_after) const;
 

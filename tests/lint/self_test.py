@@ -139,15 +139,15 @@ class Others(Tree):
         self.assertEqual(problems, ["src/a.cc: not formatted; run `make format`"])
 
     def test_code_that_targets_share_fails(self):
-        own = "00 W void deepinfer::kernels::cpu::avx2::Run<int>(int)\n00 T main\n"
-        self.assertEqual(target_symbols.check_listing("avx2", "a.o", own), [])
-        self.assertEqual(len(target_symbols.check_listing("scalar", "a.o", own)), 1)
+        own = "a.o:00 W void deepinfer::kernels::cpu::avx2::Run<int>(int)\na.o:00 T main\n"
+        self.assertEqual(target_symbols.check_listing("avx2", own), [])
+        self.assertEqual(len(target_symbols.check_listing("scalar", own)), 1)
         self.assertIn("GemmItem::rows", target_symbols.check_listing(
-            "avx2", "a.o", "00 W deepinfer::kernels::GemmItem::rows() const\n")[0])
+            "avx2", "a.o:00 W deepinfer::kernels::GemmItem::rows() const\n")[0])
         for kind in "Vu":
-            self.assertEqual(len(target_symbols.check_listing("avx2", "a.o", f"00 {kind} x\n")), 1)
-        personality = "00 V DW.ref.__gxx_personality_v0\n"
-        self.assertEqual(target_symbols.check_listing("avx2", "a.o", personality), [])
+            self.assertEqual(len(target_symbols.check_listing("avx2", f"a.o:00 {kind} x\n")), 1)
+        personality = "a.o:00 V DW.ref.__gxx_personality_v0\n"
+        self.assertEqual(target_symbols.check_listing("avx2", personality), [])
 
     def test_weak_code_is_found_in_an_object(self):
         if shutil.which("nm") is None or shutil.which("c++") is None:

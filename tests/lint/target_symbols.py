@@ -15,16 +15,16 @@ import sys
 import common
 
 NAMESPACE = "deepinfer::kernels::cpu::"
-# address, type, demangled name; W and w: weak, V and v: weak objects, u: unique.
-SYMBOL = re.compile(r"^[0-9a-f]+ ([A-Za-z]) (.*)$", re.MULTILINE)
+# object, address, type, demangled name; W and w: weak, V and v: weak objects, u: unique.
+SYMBOL = re.compile(r"^(.*?):[0-9a-f]+ ([A-Za-z]) (.*)$", re.MULTILINE)
 # A pointer that C++ run times need, the same in every object.
 HARMLESS = re.compile(r"^DW\.ref\.__gxx_personality")
 
 
-def check_listing(target, path, listing):
-    """Problems in the output of `nm --demangle --defined-only` for one object."""
+def check_listing(target, listing):
+    """Problems in the output of `nm -A --demangle --defined-only` for a target's objects."""
     problems = []
-    for kind, name in SYMBOL.findall(listing):
+    for path, kind, name in SYMBOL.findall(listing):
         if kind in "WwVvu" and NAMESPACE + target + "::" not in name and not HARMLESS.match(name):
             problems.append(f"{path}: {name} may be shared with other code; make it inline by force "
                             f"or move it into the namespace of {target}")
@@ -35,14 +35,15 @@ def check(targets):
     """(problems, number of objects) of {target: [object, ...]}; (None, 0) without nm."""
     problems, count = [], 0
     for target, objects in targets.items():
-        for path in objects:
-            try:
-                listing = subprocess.run(["nm", "--demangle", "--defined-only", path],
-                                         capture_output=True, check=True, text=True).stdout
-            except FileNotFoundError:
-                return None, 0
-            problems += check_listing(target, path, listing)
-            count += 1
+        if not objects:
+            continue
+        try:
+            listing = subprocess.run(["nm", "-A", "--demangle", "--defined-only", *objects],
+                                     capture_output=True, check=True, text=True).stdout
+        except FileNotFoundError:
+            return None, 0
+        problems += check_listing(target, listing)
+        count += len(objects)
     return problems, count
 
 

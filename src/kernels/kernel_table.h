@@ -198,32 +198,44 @@ struct AttentionArgs {
   bf16* out = nullptr;                    // [queries, heads, dim]
 };
 
+// Blocks of entries that queries are restricted to: block b holds entries [b * size, (b + 1) *
+// size), and query i keeps blocks[i * stride + c] for c < count[i], ascending. Without lists (null)
+// every entry counts.
+struct BlockLists {
+  const int32_t* blocks = nullptr;
+  const int64_t* count = nullptr;
+  int64_t stride = 0, size = 1;
+};
+
+// Column c of a query's scores is entry c; with candidates, entry c % size of its block c / size.
 struct IndexScoreArgs {
   int64_t queries = 0, heads = 0, dim = 0;
   const bf16* q = nullptr;             // [queries, heads, dim], on the Q4u grid
   const bf16* head_weights = nullptr;  // [queries, heads]
   EntryBlocks keys;                    // index-key records
-  const int64_t* visible = nullptr;    // [queries]: entries [0, visible) are scored
-  float* scores = nullptr;             // [queries, stride]; entries beyond `visible` are -infinity
-  int64_t stride = 0;                  // >= the largest `visible`
+  const int64_t* visible = nullptr;    // [queries]: entries [0, visible) can be chosen
+  BlockLists candidates = {};
+  // [queries, stride]: columns of a query up to the most that any query has; those without a
+  // visible entry are -infinity.
+  float* scores = nullptr;
+  int64_t stride = 0;
 };
 
 struct CandidateArgs {
   int64_t queries = 0;
-  const float* scores = nullptr;  // [queries, stride]
+  const float* scores = nullptr;  // [queries, stride], without candidates
   const int64_t* visible = nullptr;
   int64_t stride = 0;
   int64_t block_size = 0, top_blocks = 0;
-  uint8_t* mask = nullptr;  // [queries, mask_stride]: 1 for the blocks kept
-  int64_t mask_stride = 0;  // >= ceil(largest `visible` / block_size)
+  int32_t* blocks = nullptr;       // [queries, top_blocks]: those kept, ascending
+  int64_t* block_count = nullptr;  // [queries]
 };
 
 struct SelectArgs {
   int64_t queries = 0;
-  float* scores = nullptr;        // [queries, stride]; masked entries become -infinity
-  const uint8_t* mask = nullptr;  // [queries, mask_stride] by blocks of entries, or null
-  int64_t mask_stride = 0, mask_block_size = 1;
+  const float* scores = nullptr;  // [queries, stride]
   const int64_t* visible = nullptr;
+  BlockLists candidates = {};  // those of index_scores
   int64_t stride = 0;
   int64_t topk = 0;
   int32_t* selected = nullptr;        // [queries, topk]: ascending entry numbers, then -1

@@ -23,29 +23,57 @@ DEEPINFER_MULTIVERSION void DecodeIndexKey(const uint8_t* record, int64_t dim, f
   DecodeE2M1<kGroup>(record, dim, [scales](int64_t g) { return ScaleOf(scales[g]); }, out);
 }
 
-// Scores of keys [begin, end) for the queries [first, last): every key is expanded once for all.
-void ScoreTile(const IndexScoreArgs& args, int64_t first, int64_t last, int64_t begin,
-               int64_t end) {
-  float* keys = Scratch(0, kKeyTile * args.dim);
+int64_t EntryOfColumn(const BlockLists& lists, int64_t i, int64_t column) {
+  if (lists.blocks == nullptr) return column;
+  return lists.blocks[i * lists.stride + column / lists.size] * lists.size + column % lists.size;
+}
+int64_t ColumnsOf(const BlockLists& lists, int64_t i, int64_t visible) {
+  return lists.blocks == nullptr ? visible : lists.count[i] * lists.size;
+}
+
+// Scores of `count` expanded keys with all heads of query i.
+void ScoreKeys(const IndexScoreArgs& args, int64_t i, const float* keys, int64_t count,
+               float* scores) {
   float* q = Scratch(1, args.dim);
+  std::fill_n(scores, count, 0.0f);
+  for (int64_t h = 0; h < args.heads; ++h) {
+    const int64_t row = i * args.heads + h;
+    for (int64_t d = 0; d < args.dim; ++d) q[d] = ToFloat(args.q[row * args.dim + d]);
+    float dots[kKeyTile];
+    ExactDots(q, keys, count, args.dim, args.dim, dots);
+    const float weight = ToFloat(args.head_weights[row]);
+    for (int64_t j = 0; j < count; ++j) scores[j] += std::max(dots[j], 0.0f) * weight;
+  }
+}
+
+// Columns [begin, end) of all queries: every key is expanded once for all.
+void ScoreTile(const IndexScoreArgs& args, int64_t begin, int64_t end) {
+  float* keys = Scratch(0, kKeyTile * args.dim);
   for (int64_t j = begin; j < end; ++j) {
     DecodeIndexKey(args.keys.entry(j), args.dim, keys + (j - begin) * args.dim);
   }
-  for (int64_t i = first; i < last; ++i) {
+  for (int64_t i = 0; i < args.queries; ++i) {
     float* scores = args.scores + i * args.stride + begin;
-    const int64_t count = std::min(end, args.visible[i]) - begin;
-    for (int64_t j = std::max<int64_t>(count, 0); j < end - begin; ++j) scores[j] = kNever;
-    if (count <= 0) continue;
-    std::fill_n(scores, count, 0.0f);
-    for (int64_t h = 0; h < args.heads; ++h) {
-      const int64_t row = i * args.heads + h;
-      for (int64_t d = 0; d < args.dim; ++d) q[d] = ToFloat(args.q[row * args.dim + d]);
-      float dots[kKeyTile];
-      ExactDots(q, keys, count, args.dim, args.dim, dots);
-      const float weight = ToFloat(args.head_weights[row]);
-      for (int64_t j = 0; j < count; ++j) scores[j] += std::max(dots[j], 0.0f) * weight;
-    }
+    const int64_t count = std::max<int64_t>(0, std::min(end, args.visible[i]) - begin);
+    ScoreKeys(args, i, keys, count, scores);
+    std::fill(scores + count, scores + (end - begin), kNever);
   }
+}
+
+// The same of query i with candidates of its own.
+void ScoreCandidates(const IndexScoreArgs& args, int64_t i, int64_t begin, int64_t end) {
+  float* keys = Scratch(0, kKeyTile * args.dim);
+  float* scores = args.scores + i * args.stride + begin;
+  std::fill(scores, scores + (end - begin), kNever);
+  const int64_t last = std::min(end, ColumnsOf(args.candidates, i, args.visible[i]));
+  int64_t count = 0;
+  for (int64_t column = begin; column < last; ++column) {
+    const int64_t entry = EntryOfColumn(args.candidates, i, column);
+    // Only the last entries of the last block can be invisible.
+    if (entry >= args.visible[i]) break;
+    DecodeIndexKey(args.keys.entry(entry), args.dim, keys + count++ * args.dim);
+  }
+  ScoreKeys(args, i, keys, count, scores);
 }
 
 // True when entry a comes before entry b: higher score, then lower number.
@@ -56,47 +84,48 @@ struct ByScore {
   }
 };
 
+// The `keep` best of the scores above -infinity, ascending by number.
+void Best(const float* scores, int64_t count, int64_t keep, std::vector<int32_t>& order) {
+  order.clear();
+  for (int64_t j = 0; j < count; ++j) {
+    if (scores[j] > kNever) order.push_back(static_cast<int32_t>(j));
+  }
+  const auto kept = std::min<int64_t>(keep, std::ssize(order));
+  std::nth_element(order.begin(), order.begin() + kept, order.end(), ByScore{scores});
+  order.resize(kept);
+  std::sort(order.begin(), order.end());
+}
+
 void CandidateRow(const CandidateArgs& args, int64_t i) {
   const float* scores = args.scores + i * args.stride;
-  uint8_t* mask = args.mask + i * args.mask_stride;
   const int64_t visible = args.visible[i];
   const int64_t blocks = CeilDiv(visible, args.block_size);
-  std::fill_n(mask, args.mask_stride, uint8_t{0});
+  args.block_count[i] = 0;
   if (blocks == 0) return;
   thread_local std::vector<float> best;
   thread_local std::vector<int32_t> order;
   best.assign(blocks, kNever);
-  order.clear();
   for (int64_t j = 0; j < visible; ++j) {
     float& top = best[j / args.block_size];
     top = std::max(top, scores[j]);
   }
   // The newest entries are always candidates.
   best[blocks - 1] = std::numeric_limits<float>::infinity();
-  for (int64_t b = 0; b < blocks; ++b) {
-    if (best[b] > kNever) order.push_back(static_cast<int32_t>(b));
-  }
-  const auto keep = std::min<int64_t>(args.top_blocks, static_cast<int64_t>(order.size()));
-  std::nth_element(order.begin(), order.begin() + keep, order.end(), ByScore{best.data()});
-  for (int64_t k = 0; k < keep; ++k) mask[order[k]] = 1;
+  Best(best.data(), blocks, args.top_blocks, order);
+  std::copy(order.begin(), order.end(), args.blocks + i * args.top_blocks);
+  args.block_count[i] = std::ssize(order);
 }
 
 void SelectRow(const SelectArgs& args, int64_t i) {
-  float* scores = args.scores + i * args.stride;
-  const uint8_t* mask = args.mask == nullptr ? nullptr : args.mask + i * args.mask_stride;
-  int32_t* selected = args.selected + i * args.topk;
   thread_local std::vector<int32_t> order;
-  order.clear();
-  for (int64_t j = 0; j < args.visible[i]; ++j) {
-    if (mask != nullptr && mask[j / args.mask_block_size] == 0) scores[j] = kNever;
-    if (scores[j] > kNever) order.push_back(static_cast<int32_t>(j));
+  Best(args.scores + i * args.stride, ColumnsOf(args.candidates, i, args.visible[i]), args.topk,
+       order);
+  int32_t* selected = args.selected + i * args.topk;
+  for (const int32_t column : order) {
+    *selected++ = static_cast<int32_t>(EntryOfColumn(args.candidates, i, column));
   }
-  const auto keep = std::min<int64_t>(args.topk, static_cast<int64_t>(order.size()));
-  std::nth_element(order.begin(), order.begin() + keep, order.end(), ByScore{scores});
-  std::sort(order.begin(), order.begin() + keep);
-  std::copy_n(order.begin(), keep, selected);
-  std::fill(selected + keep, selected + args.topk, -1);
-  args.selected_count[i] = keep;
+  std::fill(selected, args.selected + (i + 1) * args.topk, -1);
+  args.selected_count[i] = std::ssize(order);
 }
 
 DEEPINFER_MULTIVERSION void PoolGroup(const float* k, const float* g, int64_t dim, bf16* out) {
@@ -123,12 +152,20 @@ void ScaleBf16(ThreadPool&, bf16* w, int64_t count, float factor) {
 }
 
 void IndexScores(ThreadPool& pool, const IndexScoreArgs& args) {
-  int64_t entries = 0;
-  for (int64_t i = 0; i < args.queries; ++i) entries = std::max(entries, args.visible[i]);
-  const int64_t tiles = CeilDiv(entries, kKeyTile);
-  pool.ParallelFor(tiles, 1, [&](int64_t begin, int64_t end, int) {
-    for (int64_t t = begin; t < end; ++t) {
-      ScoreTile(args, 0, args.queries, t * kKeyTile, std::min(entries, (t + 1) * kKeyTile));
+  int64_t columns = 0;
+  for (int64_t i = 0; i < args.queries; ++i) {
+    columns = std::max(columns, ColumnsOf(args.candidates, i, args.visible[i]));
+  }
+  const int64_t tiles = CeilDiv(columns, kKeyTile);
+  const bool shared = args.candidates.blocks == nullptr;
+  pool.ParallelFor(shared ? tiles : tiles * args.queries, 1, [&](int64_t first, int64_t last, int) {
+    for (int64_t unit = first; unit < last; ++unit) {
+      const int64_t begin = unit % tiles * kKeyTile, end = std::min(columns, begin + kKeyTile);
+      if (shared) {
+        ScoreTile(args, begin, end);
+      } else {
+        ScoreCandidates(args, unit / tiles, begin, end);
+      }
     }
   });
 }

@@ -57,8 +57,12 @@ class ForwardPass : public BlockPass {
   int64_t PoolGroups(int layer, const bf16* x, bf16* latent);
   // indexer.cc
   void SelectEntries(int layer, const kernels::Q8Rows& latent, const bf16* attn_in);
+  void SelectAll(const int64_t* visible);
   void SelectSegment(int layer, const Segment& segment, const bf16* q, const bf16* weights,
                      const int64_t* visible);
+  kernels::BlockLists CandidatesOf(int64_t row) const;
+  void ObserveScores(int layer, int64_t row, int64_t rows, const float* scores, int64_t stride,
+                     int64_t entries);
   void ObserveSelection(const BlockWeights& block, const int64_t* visible, int64_t entries);
   // dspark.cc
   void FillDraftRings();
@@ -81,8 +85,9 @@ class ForwardPass : public BlockPass {
   // The running selection list: [rows, index_topk] and [rows].
   int32_t* selected_ = nullptr;
   int64_t* selected_count_ = nullptr;
-  uint8_t* candidates_ = nullptr;  // [rows, candidate_stride_] by blocks
-  int64_t candidate_stride_ = 0;
+  // Candidate blocks of the running rows: [rows, candidate_topk_blocks] and [rows].
+  int32_t* candidate_blocks_ = nullptr;
+  int64_t* candidate_count_ = nullptr;
 };
 
 }  // namespace deepinfer::model::v41

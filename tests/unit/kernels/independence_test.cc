@@ -255,7 +255,8 @@ class Cases {
       return AsBytes(scores);
     });
     Add("candidates", [this](ThreadPool& pool, int64_t first, int64_t count) {
-      Bytes mask(count * 20);
+      std::vector<int32_t> blocks(count * 3, -1);
+      std::vector<int64_t> block_count(count);
       CandidateArgs args;
       args.queries = count;
       args.scores = f_.data() + first * kEntries;
@@ -263,10 +264,15 @@ class Cases {
       args.stride = kEntries;
       args.block_size = 5;
       args.top_blocks = 3;
-      args.mask = mask.data();
-      args.mask_stride = 20;
+      args.blocks = blocks.data();
+      args.block_count = block_count.data();
       Kernels().candidates(pool, args);
-      return mask;
+      Bytes out;
+      for (int64_t r = 0; r < count; ++r) {
+        Append(out, blocks.data() + r * 3, 3);
+        Append(out, block_count.data() + r, 1);
+      }
+      return out;
     });
     Add("select", [this](ThreadPool& pool, int64_t first, int64_t count) {
       std::vector<float> scores(f_.begin() + first * kEntries,

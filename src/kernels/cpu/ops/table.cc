@@ -1,10 +1,13 @@
+#include "kernels/cpu/ops/attention.h"
 #include "kernels/cpu/ops/engram.h"
 #include "kernels/cpu/ops/gemm.h"
 #include "kernels/cpu/ops/head.h"
+#include "kernels/cpu/ops/indexer.h"
 #include "kernels/cpu/ops/mhc.h"
 #include "kernels/cpu/ops/moe.h"
 #include "kernels/cpu/ops/norm_rope.h"
 #include "kernels/cpu/ops/quantize.h"
+#include "kernels/cpu/ops/select.h"
 #include "kernels/reference/reference.h"
 
 namespace deepinfer::kernels::cpu::DEEPINFER_TARGET {
@@ -22,6 +25,12 @@ const KernelTable& Table() {
     t.pack_kv = PackKv;
     t.pack_index_key = PackIndexKey;
     t.gemm = Gemm;
+    t.attention = Attention;
+    t.pool_pairs = PoolPairs;
+    t.scale_bf16 = ScaleBf16;
+    t.index_scores = IndexScores;
+    t.candidates = Candidates;
+    t.select = Select;
     t.rms_norm = RmsNorm;
     t.rope = Rope;
     t.mhc_mixes = MhcMixes;

@@ -43,10 +43,12 @@ class BlockPass {
   // attention.cc: spec 2.5.3, 2.5.7.
   kernels::Q8Rows QuantizeInput(const bf16* x);
   // Window KV of the rows, packed at `records`.
+  // With `query_too` the projection to qr, of the same input, runs along.
   void WindowKv(const BlockWeights& block, const kernels::Q8Rows& x, const Rotation& rotation,
-                uint8_t* records);
+                bool query_too, uint8_t* records);
   // Normalised query latent qr [rows, q_lora_rank] in kQueryLatent and its quantised form.
-  kernels::Q8Rows QueryLatent(const BlockWeights& block, const kernels::Q8Rows& x);
+  // `projected`: WindowKv has done the projection.
+  kernels::Q8Rows QueryLatent(const BlockWeights& block, const kernels::Q8Rows& x, bool projected);
   bf16* Queries(const BlockWeights& block, const kernels::Q8Rows& latent, const Rotation& rotation);
   // Core attention over `lists` and output projection; returns y [rows, hidden].
   bf16* AttendAndProject(const BlockWeights& block, bf16* q, const kernels::AttentionQuery* lists,
@@ -72,9 +74,15 @@ class BlockPass {
 
  private:
   bf16* Moe(const BlockWeights& block, const bf16* x, const uint8_t* is_image);
-  void RunExpert(const ExpertWeights& expert, const kernels::Q8Rows& x, const int32_t* rows,
-                 const float* weights, int64_t count, float* acc);
-  bf16* RunSharedExpert(const MoeWeights& moe, const kernels::Q8Rows& x);
+  // Rows grouped by expert (moe.cc). A slot is one (row, expert) pair.
+  struct ExpertSlots {
+    int32_t* first = nullptr;   // [experts + 1]: an expert's first slot
+    int32_t* rows = nullptr;    // [slots]: its row
+    float* weights = nullptr;   // [slots, then rows]: routing weights, ones
+    int32_t* of_row = nullptr;  // [rows, topk]: a row's slots, by ascending expert
+  };
+  ExpertSlots GroupByExpert(const MoeWeights& moe, const int32_t* ids, const float* weights);
+  bf16* RunExperts(const MoeWeights& moe, const kernels::Q8Rows& x, const ExpertSlots& slots);
 };
 
 }  // namespace deepinfer::model::v41

@@ -40,7 +40,7 @@ void ForwardPass::FillDraftRings() {
       }
       auto* records =
           workspace_.Get<uint8_t>(Slot::kDraftRecords, count * config_.window_entry_bytes());
-      WindowKv(draft.stages[stage], quantized, rotation, records);
+      WindowKv(draft.stages[stage], quantized, rotation, false, records);
       for (int64_t i = 0; i < count; ++i) {
         const int64_t position = positions_[row + i];
         std::memcpy(ring.records.data() + position % ring.slots * ring.entry_bytes,
@@ -87,7 +87,7 @@ void DraftPass::RunStage(int stage) {
   Mixes(block, block.attn_mhc, "attn",
         workspace_.Get<float>(Slot::kAttnPre, rows_ * config_.hc_mult));
   Observe(block.name, "attn_in", DType::kBF16, {rows_, hidden}, x);
-  WindowKv(block, quantized, rotation_, records_);
+  WindowKv(block, quantized, rotation_, true, records_);
 
   // Every row sees the whole ring, in slot order, and the whole block: "positions" of this view
   // are ring slots, then rows of the block.
@@ -101,7 +101,7 @@ void DraftPass::RunStage(int stage) {
                               .window_end = context + rows_,
                               .window_slots = context + rows_};
   }
-  bf16* q = Queries(block, QueryLatent(block, quantized), rotation_);
+  bf16* q = Queries(block, QueryLatent(block, quantized, true), rotation_);
   AddSublayer(AttendAndProject(block, q, lists, rotation_));
   Observe(block.name, "x_mid", DType::kBF16, {rows_, config_.hc_mult, hidden}, h_);
   FeedForward(block, nullptr);

@@ -90,7 +90,9 @@ void ForwardPass::RunLayer(int layer) {
 
   bf16* x = SublayerInput(pre_, block.attn_norm);
   Q8Rows quantized = QuantizeInput(x);
-  WindowKv(block, quantized, RotationOf(layer), window_records_);
+  // At the decoder's first layer fewer rows than here go on to the query.
+  const bool query_too = layer != config_.decoder_layer;
+  WindowKv(block, quantized, RotationOf(layer), query_too, window_records_);
   if (role.owns_kv) Compress(layer, x);
   if (layer == config_.decoder_layer) StopEncoderRows(quantized, x);
   if (rows_ > 0) {
@@ -106,7 +108,7 @@ void ForwardPass::RunLayer(int layer) {
 
 bf16* ForwardPass::Attention(int layer, const Q8Rows& x, const bf16* attn_in) {
   const BlockWeights& block = model_.weights_->layers[layer];
-  const Q8Rows latent = QueryLatent(block, x);
+  const Q8Rows latent = QueryLatent(block, x, layer != config_.decoder_layer);
   if (config_.roles[layer].owns_index) SelectEntries(layer, latent, attn_in);
   bf16* q = Queries(block, latent, RotationOf(layer));
   return AttendAndProject(block, q, BuildLists(layer), RotationOf(layer));

@@ -6,8 +6,19 @@
 
 namespace deepinfer::model::v41 {
 
+using kernels::GemmItem;
 using kernels::kGroup;
+using kernels::MakeGemm;
 using kernels::Q8Rows;
+
+namespace {
+
+// Rows [first, first + count).
+Q8Rows RowsOf(const Q8Rows& x, int64_t first, int64_t count) {
+  return {x.codes + first * x.cols, x.scales + first * (x.cols / kGroup), count, x.cols};
+}
+
+}  // namespace
 
 void BlockPass::FeedForward(const BlockWeights& block, const uint8_t* is_image) {
   // The collapse uses the attention's coefficients; the FFN's own go to the next block.
@@ -47,63 +58,98 @@ bf16* BlockPass::Moe(const BlockWeights& block, const bf16* x, const uint8_t* is
 
   const Q8Rows quantized =
       Quantize({x, rows_, hidden, hidden}, Slot::kNormedCodes, Slot::kNormedScales);
-  auto* acc = workspace_.Get<float>(Slot::kExpertAcc, rows_ * hidden);
-  std::fill_n(acc, rows_ * hidden, 0.0f);
-  // Experts in ascending order: every row sums its experts' outputs by ascending id.
-  auto* rows = workspace_.Get<int32_t>(Slot::kExpertRows, rows_);
-  auto* row_weights = workspace_.Get<float>(Slot::kExpertRowWeights, rows_);
+  return RunExperts(moe, quantized, GroupByExpert(moe, ids, weights));
+}
+
+// Slots number the (row, expert) pairs by expert and then by row, so that an expert's rows are
+// neighbours.
+BlockPass::ExpertSlots BlockPass::GroupByExpert(const MoeWeights& moe, const int32_t* ids,
+                                                const float* weights) {
+  const int64_t topk = moe.topk, pairs = rows_ * topk;
+  const auto experts = static_cast<int64_t>(moe.experts.size());
+  ExpertSlots out;
+  out.first = workspace_.Get<int32_t>(Slot::kExpertFirst, experts + 1);
+  out.rows = workspace_.Get<int32_t>(Slot::kExpertRows, pairs);
+  // The shared expert takes every row with weight 1, behind the routed ones.
+  out.weights = workspace_.Get<float>(Slot::kExpertRowWeights, pairs + rows_);
+  out.of_row = workspace_.Get<int32_t>(Slot::kExpertSlots, pairs);
+  std::fill_n(out.first, experts + 1, 0);
+  for (int64_t i = 0; i < pairs; ++i) ++out.first[ids[i] + 1];
+  for (int64_t e = 0; e < experts; ++e) out.first[e + 1] += out.first[e];
+  auto* next = workspace_.Get<int32_t>(Slot::kExpertNext, experts);
+  std::copy_n(out.first, experts, next);
+  for (int64_t i = 0; i < pairs; ++i) {
+    const int32_t slot = next[ids[i]]++;
+    out.rows[slot] = static_cast<int32_t>(i / topk);
+    out.weights[slot] = weights[i];
+  }
+  std::fill_n(out.weights + pairs, rows_, 1.0f);
+  // Walking the slots in order meets every row's experts by ascending id.
+  auto* found = workspace_.Get<int32_t>(Slot::kExpertFound, rows_);
+  std::fill_n(found, rows_, 0);
+  for (int64_t slot = 0; slot < pairs; ++slot) {
+    const int32_t row = out.rows[slot];
+    out.of_row[row * topk + found[row]++] = static_cast<int32_t>(slot);
+  }
+  return out;
+}
+
+// Every active expert's weights are read once, and the shared expert runs with the routed ones:
+// slots [0, pairs) are theirs, [pairs, pairs + rows) its.
+bf16* BlockPass::RunExperts(const MoeWeights& moe, const Q8Rows& x, const ExpertSlots& slots) {
+  const int64_t hidden = config_.hidden_size, inner = config_.moe_intermediate_size;
+  const int64_t pairs = rows_ * moe.topk, all = pairs + rows_;
+  const auto experts = static_cast<int64_t>(moe.experts.size());
+  auto* a = workspace_.Get<bf16>(Slot::kExpertA, all * inner);
+  auto* b = workspace_.Get<bf16>(Slot::kExpertB, all * inner);
+  auto* y = workspace_.Get<bf16>(Slot::kExpertOut, pairs * hidden);
+  auto* out = workspace_.Get<bf16>(Slot::kSublayerOut, rows_ * hidden);
+  const Q8Rows u{workspace_.Get<uint8_t>(Slot::kExpertUCodes, all * inner),
+                 workspace_.Get<uint8_t>(Slot::kExpertUScales, all * (inner / kGroup)), all, inner};
+  auto* items = workspace_.Get<GemmItem>(Slot::kGemmItems, 2 * (std::min(experts, pairs) + 1));
+
+  int64_t count = 0;
   for (int64_t e = 0; e < experts; ++e) {
-    int64_t count = 0;
-    for (int64_t i = 0; i < rows_ * topk; ++i) {
-      if (ids[i] != e) continue;
-      rows[count] = static_cast<int32_t>(i / topk);
-      row_weights[count++] = weights[i];
+    const int64_t first = slots.first[e], rows = slots.first[e + 1] - first;
+    if (rows == 0) continue;
+    for (const bool gate : {true, false}) {
+      GemmItem& item = items[count++];
+      item = MakeGemm(x, gate ? moe.experts[e].w1 : moe.experts[e].w3,
+                      (gate ? a : b) + first * inner, inner);
+      item.gather = slots.rows + first;
+      item.gather_rows = rows;
     }
-    if (count > 0) RunExpert(moe.experts[e], quantized, rows, row_weights, count, acc);
   }
-  bf16* y = RunSharedExpert(moe, quantized);
-  kernels_.add_round(pool_, acc, y, rows_ * hidden, y);
-  return y;
-}
+  items[count++] = MakeGemm(x, moe.shared_w1, a + pairs * inner, inner);
+  items[count++] = MakeGemm(x, moe.shared_w3, b + pairs * inner, inner);
+  kernels_.gemm(pool_, items, count);
 
-void BlockPass::RunExpert(const ExpertWeights& expert, const Q8Rows& x, const int32_t* rows,
-                          const float* weights, int64_t count, float* acc) {
-  const int64_t hidden = config_.hidden_size, inner = config_.moe_intermediate_size;
-  const int64_t scale_cols = hidden / kGroup;
-  const Q8Rows gathered{workspace_.Get<uint8_t>(Slot::kExpertCodes, count * hidden),
-                        workspace_.Get<uint8_t>(Slot::kExpertScales, count * scale_cols), count,
-                        hidden};
-  for (int64_t i = 0; i < count; ++i) {
-    std::copy_n(x.codes + rows[i] * hidden, hidden, gathered.codes + i * hidden);
-    std::copy_n(x.scales + rows[i] * scale_cols, scale_cols, gathered.scales + i * scale_cols);
-  }
-  auto* a = workspace_.Get<bf16>(Slot::kExpertA, count * inner);
-  auto* b = workspace_.Get<bf16>(Slot::kExpertB, count * inner);
-  auto* u = workspace_.Get<bf16>(Slot::kExpertU, count * inner);
-  auto* y = workspace_.Get<bf16>(Slot::kExpertOut, count * hidden);
-  kernels_.Multiply(pool_, kernels::MakeGemm(gathered, expert.w1, a, inner));
-  kernels_.Multiply(pool_, kernels::MakeGemm(gathered, expert.w3, b, inner));
   // The routing weight goes in before w2, hence before its quantisation.
-  kernels_.swiglu(pool_, a, b, weights, count, inner, config_.swiglu_limit, u);
-  const Q8Rows quantized =
-      Quantize({u, count, inner, inner}, Slot::kExpertUCodes, Slot::kExpertUScales);
-  kernels_.Multiply(pool_, kernels::MakeGemm(quantized, expert.w2, y, hidden));
-  kernels_.scatter_add(pool_, y, rows, count, hidden, acc);
-}
+  kernels_.swiglu_q8(pool_, {.rows = all,
+                             .cols = inner,
+                             .a = a,
+                             .b = b,
+                             .weight = slots.weights,
+                             .limit = config_.swiglu_limit,
+                             .out = u});
 
-bf16* BlockPass::RunSharedExpert(const MoeWeights& moe, const Q8Rows& x) {
-  const int64_t hidden = config_.hidden_size, inner = config_.moe_intermediate_size;
-  auto* a = workspace_.Get<bf16>(Slot::kExpertA, rows_ * inner);
-  auto* b = workspace_.Get<bf16>(Slot::kExpertB, rows_ * inner);
-  auto* u = workspace_.Get<bf16>(Slot::kExpertU, rows_ * inner);
-  kernels_.Multiply(pool_, kernels::MakeGemm(x, moe.shared_w1, a, inner));
-  kernels_.Multiply(pool_, kernels::MakeGemm(x, moe.shared_w3, b, inner));
-  kernels_.swiglu(pool_, a, b, nullptr, rows_, inner, config_.swiglu_limit, u);
-  const Q8Rows quantized =
-      Quantize({u, rows_, inner, inner}, Slot::kExpertUCodes, Slot::kExpertUScales);
-  auto* y = workspace_.Get<bf16>(Slot::kSublayerOut, rows_ * hidden);
-  kernels_.Multiply(pool_, kernels::MakeGemm(quantized, moe.shared_w2, y, hidden));
-  return y;
+  count = 0;
+  for (int64_t e = 0; e < experts; ++e) {
+    const int64_t first = slots.first[e], rows = slots.first[e + 1] - first;
+    if (rows == 0) continue;
+    items[count++] =
+        MakeGemm(RowsOf(u, first, rows), moe.experts[e].w2, y + first * hidden, hidden);
+  }
+  items[count++] = MakeGemm(RowsOf(u, pairs, rows_), moe.shared_w2, out, hidden);
+  kernels_.gemm(pool_, items, count);
+  kernels_.combine(pool_, {.rows = rows_,
+                           .topk = moe.topk,
+                           .hidden = hidden,
+                           .y = y,
+                           .slots = slots.of_row,
+                           .shared = out,
+                           .out = out});
+  return out;
 }
 
 }  // namespace deepinfer::model::v41

@@ -16,7 +16,7 @@
 #include "cli/session.h"
 #include "kernels/cpu/cpu.h"
 #include "kernels/reference/reference.h"
-#include "loader/config_presets.h"
+#include "loader/checkpoint_design.h"
 
 namespace deepinfer::cli {
 namespace {
@@ -262,7 +262,9 @@ class BenchCommand final : public Command {
       DI_ASSIGN_OR_RETURN(json, ReadFile(folder / "config.json"));
       shown = folder.filename().string();
     } else {
-      DI_ASSIGN_OR_RETURN(json, PresetConfig(name));
+      CheckpointDesign design;
+      design.preset = name;
+      DI_ASSIGN_OR_RETURN(json, DesignConfig(design));
     }
     DI_ASSIGN_OR_RETURN(ModelConfig config, ParseModelConfig(json));
     return bench::Dimensions{shown, std::move(config)};

@@ -10,7 +10,7 @@ readonly BUILD_PACKAGES=(
   libhwloc-dev)
 readonly TEST_PACKAGES=(
   libgtest-dev libgmock-dev librapidcheck-dev libpcre2-dev python3 git clang-format-19)
-readonly BENCH_PACKAGES=(libbenchmark-dev)
+readonly BENCH_PACKAGES=(libbenchmark-dev libdnnl-dev)
 readonly CLANG_PACKAGES=(clang-19 libclang-rt-19-dev)
 
 usage() {

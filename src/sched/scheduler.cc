@@ -74,7 +74,10 @@ Status Scheduler::Add(NewRequest request, Time now) {
   added.tokens = std::move(request.prompt);
   added.order = {now - request.priority * options_.priority_head_start, arrivals_++};
   added.prompt_logprobs = request.prompt_logprobs;
-  added.hash_root = cache::NamespaceHash(request.cache_salt);
+  if (options_.prefix_mode != cache::PrefixMode::kOff) {
+    added.hash_root = cache::NamespaceHash(request.cache_salt);
+    cache::ExtendChain(added.hash_root, added.tokens, options_.block_tokens, added.chain);
+  }
   ++waiting_count_;
   if (request.deadline) {
     added.deadline = *request.deadline;

@@ -47,7 +47,7 @@ constexpr double kNearTie = 0.43;
 TEST(NanoReference, TokensAndDraftsAgreeUnderTeacherForcing) {
   const Runtime& nano = Nano();
   ForwardContext context(2);
-  size_t equal = 0, positions = 0, drafts = 0, draft_tokens = 0, draft_equal = 0;
+  size_t equal = 0, positions = 0, drafts = 0, draft_tokens = 0, draft_equal = 0, far_misses = 0;
   double logit_difference = 0, confidence_difference = 0, worst_miss = 0;
   size_t confidences = 0;
   for (const auto& item : References()) {
@@ -66,6 +66,7 @@ TEST(NanoReference, TokensAndDraftsAgreeUnderTeacherForcing) {
       } else {
         const double gap = top[0][1].get<double>() - top[1][1].get<double>();
         worst_miss = std::max(worst_miss, gap);
+        far_misses += gap > kNearTie;
         std::printf(
             "[ near tie ] step %zu: ours %d (%.4f), reference %d (ours %.4f, theirs %.4f); "
             "the reference's gap is %.4f\n",
@@ -101,7 +102,10 @@ TEST(NanoReference, TokensAndDraftsAgreeUnderTeacherForcing) {
       confidence_difference / confidences);
   EXPECT_EQ(positions, 784u);
   EXPECT_GE(equal, (positions * 97 + 99) / 100);
-  EXPECT_LE(worst_miss, kNearTie);
+  // Targets with their own sum order now and then route to another expert or select another entry
+  // at a tie, which moves the logits by more than a rounding does.
+  EXPECT_LE(far_misses, kernels::HasReferenceSumOrder() ? 0u : positions / 200)
+      << "largest gap " << worst_miss;
   EXPECT_LE(logit_difference / positions, 0.216);
   EXPECT_GE(draft_equal * 100, draft_tokens * 90);
   // The head's own calibration error is 0.0105.

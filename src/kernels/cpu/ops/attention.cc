@@ -234,8 +234,8 @@ DEEPINFER_INLINE void Finish(const Shape& shape, const Heads& heads, const float
   }
 }
 
-// Heads [head, head + count) of query i as DotElement, in one piece of memory that is read in
-// order: the tiles read several rows at once, which hides the latency of nothing but the cache.
+// Heads [head, head + count) of query i as DotElement. Copied even where that changes nothing: the
+// copy reads them in order, as the processor fetches ahead, which tiles of several rows do not.
 DEEPINFER_INLINE const DotElement* ExpandQuery(const AttentionArgs& args, int64_t i, int64_t head,
                                                int64_t count) {
   const bf16* q = args.q + (i * args.heads + head) * args.dim;

@@ -28,7 +28,9 @@ DEEPINFER_INLINE int64_t ColumnsOf(const IndexScoreArgs& args, int64_t i) {
 // What a thread scores with.
 class Scorer {
  public:
-  Scorer(const IndexScoreArgs& args, int64_t columns) : args_(args), columns_(columns) {
+  // `step`: tiles from one that this thread takes to its next.
+  Scorer(const IndexScoreArgs& args, int64_t columns, int64_t step)
+      : args_(args), columns_(columns), ahead_(step * kKeyTile * args.keys.entry_bytes) {
     const int64_t rows = KeyTileRows(args.dim);
     keys_ = Buffer<DotElement>(kKeySlot, kKeyTile * (args.dim + kLanes));
     rows_ = Buffer<const DotElement*>(kRowSlot, rows);
@@ -63,6 +65,8 @@ class Scorer {
     for (int64_t j = 0; j < kKeyTile; ++j) {
       const int64_t entry = EntryOfColumn(lists, i, Min(first + j, columns - 1));
       records[j] = RecordOf(args_.keys, Max<int64_t>(0, Min(entry, newest)));
+      // Entries of a block follow each other; this thread's next tile is often in the same.
+      PrefetchRecord(records[j] + ahead_, 2 * 64);
     }
     ExpandKeyTile(records, args_.dim, keys_, rows_);
   }
@@ -106,6 +110,7 @@ class Scorer {
 
   const IndexScoreArgs& args_;
   const int64_t columns_;  // the most that any query has
+  const int64_t ahead_;    // bytes from a record to the one a step on
   DotElement* keys_;
   const DotElement** rows_;
   float* dots_;
@@ -162,7 +167,7 @@ void IndexScores(ThreadPool& pool, const IndexScoreArgs& args) {
   const int64_t wanted = sum * args.heads * args.dim / kMinShareProducts;
   const int64_t shares = Max<int64_t>(1, Min(Min<int64_t>(pool.size(), units), wanted));
   pool.ParallelFor(shares, 1, [&](int64_t begin, int64_t end, int) {
-    Scorer scorer(args, columns);
+    Scorer scorer(args, columns, shares);
     for (int64_t share = begin; share < end; ++share) {
       for (int64_t unit = share; unit < units; unit += shares) {
         if (shared) {

@@ -21,6 +21,8 @@ constexpr int64_t kSlack = 256;
 // Operations on 16 lanes that a row's scores cost, for each 16 of them.
 constexpr int64_t kScanOperations = 4;
 
+constexpr int32_t kFirstNumbers[kLanes] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+
 enum ScratchSlot { kValueSlot, kNumberSlot, kBlockSlot };
 
 // Integers in the order of the floats; zeros of both signs compare equal as floats still.
@@ -44,16 +46,17 @@ class BestScores {
 
   // Numbers begin at 0. Scores of -infinity are never among the best.
   void Scan(const float* scores, int64_t count) {
-    for (int64_t j = 0; j < count; j += kLanes) {
-      const int64_t rest = Min(kLanes, count - j);
-      const F32x16 x = rest == kLanes ? Load(scores + j) : LoadFirst(scores + j, rest);
-      uint32_t above = Bits(Less(Set1(threshold_), x)) & ((uint32_t{1} << rest) - 1);
-      for (; above != 0; above &= above - 1) {
-        const int64_t number = j + __builtin_ctz(above);
-        values_[count_] = scores[number];
-        numbers_[count_++] = static_cast<int32_t>(number);
-      }
-      if (count_ > capacity_) Cut();
+    I32x16 numbers = Load(kFirstNumbers);
+    int64_t j = 0;
+    for (; j + kLanes <= count; j += kLanes) {
+      Collect(Load(scores + j), numbers);
+      numbers = numbers + I32Set1(kLanes);
+    }
+    if (j < count) {
+      float rest[kLanes];
+      Store(Set1(kNever), rest);
+      for (int64_t i = 0; j + i < count; ++i) rest[i] = scores[j + i];
+      Collect(Load(rest), numbers);
     }
     if (count_ > keep_) Cut();
   }
@@ -62,6 +65,16 @@ class BestScores {
   const int32_t* numbers() const { return numbers_; }
 
  private:
+  DEEPINFER_INLINE void Collect(F32x16 x, I32x16 numbers) {
+    const Mask16 above = Less(Set1(threshold_), x);
+    const uint32_t bits = Bits(above);
+    if (bits == 0) return;
+    StoreSelected(above, x, values_ + count_);
+    StoreSelected(above, numbers, numbers_ + count_);
+    count_ += __builtin_popcount(bits);
+    if (count_ > capacity_) Cut();
+  }
+
   // How many collected values reach (or exceed) x.
   int64_t CountReaching(float x) const {
     int64_t count = 0;
@@ -95,12 +108,13 @@ class BestScores {
     }
     threshold_ = FloatOfOrder(reached);
     int64_t equals = keep_ - CountAbove(threshold_), kept = 0;
-    for (int64_t i = 0; i < count_ && kept < keep_; ++i) {
-      const bool equal = values_[i] == threshold_;
-      if (values_[i] < threshold_ || (equal && equals == 0)) continue;
+    for (int64_t i = 0; i < count_; ++i) {
+      const float value = values_[i];
+      const bool equal = value == threshold_ && equals > 0;
+      values_[kept] = value;
+      numbers_[kept] = numbers_[i];
+      kept += value > threshold_ || equal ? 1 : 0;
       equals -= equal ? 1 : 0;
-      values_[kept] = values_[i];
-      numbers_[kept++] = numbers_[i];
     }
     count_ = kept;
   }

@@ -12,6 +12,7 @@
 //   VMax(a, b), VMin(a, b): b where either is NaN or both are zeros; Abs.
 //   Mask16 Less(a, b), LessEqual(a, b); Select(mask, if_true, if_false); Bits(mask): lane i in
 //   bit i.
+//   StoreSelected(mask, a, p): the lanes of the mask, one after the other; p has room for 16.
 //   SumLanes(F32x16): tree order (i with i + 8, then + 4, + 2, + 1). MaxLanes.
 //   I32x16: Load of int32, bit casts AsI32 / AsF32, + -, ShiftLeft<n>, ShiftRight<n> (arithmetic),
 //   And, Or, I32Set1, Select. StoreBytes(I32x16, uint8_t*): the low byte of every lane.

@@ -115,6 +115,18 @@ DEEPINFER_INLINE I32x16 ShiftRight(I32x16 a) {
 }
 DEEPINFER_INLINE F32x16 Abs(F32x16 a) { return AsF32(And(AsI32(a), I32Set1(0x7fffffff))); }
 
+// The lanes of m, one after the other.
+DEEPINFER_INLINE void StoreSelected(Mask16 m, F32x16 a, float* p) {
+  float t[16];
+  Store(a, t);
+  for (uint32_t bits = Bits(m); bits != 0; bits &= bits - 1) *p++ = t[__builtin_ctz(bits)];
+}
+DEEPINFER_INLINE void StoreSelected(Mask16 m, I32x16 a, int32_t* p) {
+  int32_t t[16];
+  Store(a, t);
+  for (uint32_t bits = Bits(m); bits != 0; bits &= bits - 1) *p++ = t[__builtin_ctz(bits)];
+}
+
 // Lane i with i + 8, then + 4, + 2, + 1.
 DEEPINFER_INLINE float SumLanes(F32x16 a) {
   const V4 c = (a.v[0] + a.v[2]) + (a.v[1] + a.v[3]);

@@ -136,6 +136,18 @@ DEEPINFER_INLINE I32x16 Select(Mask16 m, I32x16 if_true, I32x16 if_false) {
   return AsI32(Select(m, AsF32(if_true), AsF32(if_false)));
 }
 
+// The lanes of m, one after the other.
+DEEPINFER_INLINE void StoreSelected(Mask16 m, F32x16 a, float* p) {
+  float t[16];
+  Store(a, t);
+  for (uint32_t bits = Bits(m); bits != 0; bits &= bits - 1) *p++ = t[__builtin_ctz(bits)];
+}
+DEEPINFER_INLINE void StoreSelected(Mask16 m, I32x16 a, int32_t* p) {
+  int32_t t[16];
+  Store(a, t);
+  for (uint32_t bits = Bits(m); bits != 0; bits &= bits - 1) *p++ = t[__builtin_ctz(bits)];
+}
+
 // Lane i with i + 8, then + 4, + 2, + 1.
 DEEPINFER_INLINE float SumLanes(F32x16 a) {
   const __m256 b = _mm256_add_ps(a.lo, a.hi);

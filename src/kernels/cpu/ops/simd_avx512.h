@@ -84,6 +84,14 @@ DEEPINFER_INLINE I32x16 Select(Mask16 m, I32x16 if_true, I32x16 if_false) {
   return {_mm512_mask_blend_epi32(m.v, if_false.v, if_true.v)};
 }
 
+// The lanes of m, one after the other; may write all 16.
+DEEPINFER_INLINE void StoreSelected(Mask16 m, F32x16 a, float* p) {
+  _mm512_storeu_ps(p, _mm512_maskz_compress_ps(m.v, a.v));
+}
+DEEPINFER_INLINE void StoreSelected(Mask16 m, I32x16 a, int32_t* p) {
+  _mm512_storeu_si512(p, _mm512_maskz_compress_epi32(m.v, a.v));
+}
+
 // Lane i with i + 8, then + 4, + 2, + 1.
 DEEPINFER_INLINE float SumLanes(F32x16 a) {
   const __m256 b = _mm256_add_ps(_mm512_castps512_ps256(a.v), _mm512_extractf32x8_ps(a.v, 1));

@@ -164,7 +164,7 @@ int Run() {
   const auto vocabulary = *Vocabulary::Create(TokenBytes(*tokenizer), {0});
   std::printf("%s: %d tokens, trie of %zu nodes, %zu not plain, %zu KiB, built in %.0f ms\n",
               TokenizerPath().c_str(), vocabulary->size(), vocabulary->trie().num_nodes(),
-              vocabulary->rest_trie().num_nodes(), vocabulary->bytes_used() / 1024,
+              vocabulary->slices()[0].rest().num_nodes(), vocabulary->bytes_used() / 1024,
               Microseconds(Clock::now() - start) / 1000);
   std::printf("%-16s %8s %8s | %6s | %7s %7s %7s %8s | %7s %7s %8s | %8s %8s\n", "microseconds",
               "comp p50", "p99", "masks", "new p50", "p99", "p99.9", "max", "again", "p99", "max",

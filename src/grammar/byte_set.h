@@ -19,6 +19,11 @@ struct ByteSet {
     }
   }
   bool Contains(uint32_t byte) const { return (words[byte >> 6] >> (byte & 63)) & 1; }
+  bool Intersects(const ByteSet& other) const {
+    uint64_t both = 0;
+    for (size_t i = 0; i < words.size(); ++i) both |= words[i] & other.words[i];
+    return both != 0;
+  }
   // Whether this changed the set.
   bool Merge(const ByteSet& other) {
     bool grew = false;

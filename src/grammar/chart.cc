@@ -115,6 +115,7 @@ void Chart::Close(uint32_t begin) {
         continue;
       }
       uint64_t reg = item.reg;
+      bottom_register_read_ |= item.frame == 0;
       if (program_->Apply(edge.index, reg)) AddItem({edge.target, item.frame, reg});
     }
   }
@@ -174,6 +175,7 @@ bool Chart::Step(uint32_t begin, uint32_t end, uint8_t byte) {
       if (edge.first > byte) break;
       if (edge.last < byte) continue;
       uint64_t reg = item.reg;
+      bottom_register_read_ |= edge.ops != 0 && item.frame == 0;
       if (edge.ops == 0 || program_->Apply(edge.ops, reg)) {
         AddReached({edge.target, item.frame, reg});
       }

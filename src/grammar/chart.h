@@ -62,8 +62,37 @@ class Chart {
 
   // Since BeginSet (Step begins one, too): whether the rule of frame 0 ended.
   bool bottom_ended() const { return bottom_ended_; }
+  // Whether an operation looked at the register of an item in frame 0 since the last reset.
+  bool bottom_register_read() const { return bottom_register_read_; }
+  void ResetBottomRegisterRead() { bottom_register_read_ = false; }
   // The bytes that the items can go by, guards aside.
   ByteSet FirstBytes(uint32_t begin, uint32_t end) const;
+
+  // Appends all that can decide what follows the set [begin, end): its items and the frames they
+  // can return to, numbered by first mention. `reg_class(state, reg)` names a register. False, with
+  // part of it appended, if it takes more than max_words.
+  template <typename RegClass>
+  bool AppendSignature(uint32_t begin, uint32_t end, size_t max_words, const RegClass& reg_class,
+                       std::vector<uint64_t>& out) const {
+    std::vector<uint32_t> frames;
+    const auto add_item = [&](const Item& item) {
+      size_t number = 0;
+      while (number < frames.size() && frames[number] != item.frame) ++number;
+      if (number == frames.size()) frames.push_back(item.frame);
+      out.push_back(uint64_t{item.state} << 32 | number);
+      out.push_back(reg_class(item.state, item.reg));
+    };
+    for (uint32_t i = begin; i < end && out.size() <= max_words; ++i) add_item(items_[i]);
+    for (size_t i = 0; i < frames.size() && out.size() <= max_words; ++i) {
+      out.push_back(~uint64_t{0} - frames_[frames[i]].rule);
+      out.push_back(frames[i] == 0 ? 1 : 0);
+      for (uint32_t link = frames_[frames[i]].first_link;
+           link != kNoLink && out.size() <= max_words; link = links_[link].next) {
+        add_item(links_[link].after);
+      }
+    }
+    return out.size() <= max_words;
+  }
 
   // Links and items looked at since the counter was reset; the user bounds it.
   uint64_t work() const { return work_; }
@@ -96,6 +125,7 @@ class Chart {
   uint32_t set_begin_ = 0;
   uint32_t closing_frames_ = 0;  // frames from here on belong to the position being closed
   bool bottom_ended_ = false;
+  bool bottom_register_read_ = false;
   uint64_t work_ = 0;
   std::vector<uint32_t> frame_of_rule_;  // valid if in range and of that rule
   std::vector<uint32_t> table_;          // item indices + 1 of a large set, by hash

@@ -43,11 +43,11 @@ CompiledGrammar::CompiledGrammar(Program program, std::shared_ptr<const Vocabula
       limits_(limits),
       masks_(program_.num_states()) {}
 
-// Registers that no token can tell apart have the same class. A count matters by how far it is from
-// its limits, up to the most steps that one token can take.
+// A count matters by how far it is from its limits, up to the most steps that one token can take.
 uint64_t CompiledGrammar::RegisterClass(uint32_t state, uint64_t reg) const {
   const State& info = program_.states[state];
   if (info.flags & kUsesSet) return reg;
+  if ((info.flags & kUsesLoop) == 0) return 0;
   const Loop& loop = program_.loops[info.register_object];
   const uint64_t far = uint64_t{vocabulary_->max_token_bytes()} + 1;
   const uint64_t left = loop.max == kUnbounded ? far : std::min(far, loop.max - reg);
@@ -63,15 +63,13 @@ bool CompiledGrammar::Reserve(size_t bytes) const {
 
 Result<const StateMask*> CompiledGrammar::MaskOf(uint32_t state, uint32_t rule, uint64_t reg,
                                                  StateMaskBuilder& builder, StateMask& own) const {
+  if (const StateMask* mask = masks_[state].load(std::memory_order_acquire)) return mask;
   const bool uses_register = (program_.states[state].flags & (kUsesLoop | kUsesSet)) != 0;
-  std::pair<uint32_t, uint64_t> key(state, 0);
+  const std::pair<uint32_t, uint64_t> key(state, RegisterClass(state, reg));
   if (uses_register) {
-    key.second = RegisterClass(state, reg);
     const std::lock_guard lock(mutex_);
     const auto known = register_masks_.find(key);
     if (known != register_masks_.end()) return known->second;
-  } else if (const StateMask* mask = masks_[state].load(std::memory_order_acquire)) {
-    return mask;
   }
   DI_ASSIGN_OR_RETURN(StateMask mask,
                       builder.Build(state, reg, program_.rule_follow[rule], limits_.max_step_work));
@@ -84,12 +82,30 @@ Result<const StateMask*> CompiledGrammar::MaskOf(uint32_t state, uint32_t rule, 
   const StateMask* result = kept.get();
   const std::lock_guard lock(mutex_);
   owned_.push_back(std::move(kept));
-  if (uses_register) {
+  // What lies ahead uses the register, but perhaps no token gets that far.
+  if (uses_register && builder.register_read()) {
     register_masks_.emplace(key, result);
   } else {
     masks_[state].store(result, std::memory_order_release);
   }
   return result;
+}
+
+bool CompiledGrammar::FindWholeMask(const std::vector<uint64_t>& signature,
+                                    std::span<uint32_t> mask) const {
+  const std::lock_guard lock(mutex_);
+  const auto known = whole_masks_.find(signature);
+  if (known == whole_masks_.end()) return false;
+  std::copy(known->second.begin(), known->second.end(), mask.begin());
+  return true;
+}
+
+void CompiledGrammar::KeepWholeMask(const std::vector<uint64_t>& signature,
+                                    std::span<const uint32_t> mask) const {
+  if (!Reserve(signature.size() * sizeof(uint64_t) + mask.size_bytes() + 128)) return;
+  const std::lock_guard lock(mutex_);
+  whole_masks_.emplace(signature, std::vector<uint32_t>(mask.begin(), mask.end()));
+  has_whole_masks_.store(true, std::memory_order_relaxed);
 }
 
 GrammarStats CompiledGrammar::stats() const {

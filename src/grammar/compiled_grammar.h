@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -50,24 +51,33 @@ class CompiledGrammar {
   Result<const StateMask*> MaskOf(uint32_t state, uint32_t rule, uint64_t reg,
                                   StateMaskBuilder& builder, StateMask& own) const;
 
+  // Whole masks of situations that were costly to compute, by Chart::AppendSignature; copied out.
+  // has_whole_masks() tells cheaply whether looking is of any use.
+  bool has_whole_masks() const { return has_whole_masks_.load(std::memory_order_relaxed); }
+  bool FindWholeMask(const std::vector<uint64_t>& signature, std::span<uint32_t> mask) const;
+  void KeepWholeMask(const std::vector<uint64_t>& signature, std::span<const uint32_t> mask) const;
+  // Registers that no token can tell apart have the same class.
+  uint64_t RegisterClass(uint32_t state, uint64_t reg) const;
+
   GrammarStats stats() const;
   size_t bytes_used() const;
 
  private:
   CompiledGrammar(Program program, std::shared_ptr<const Vocabulary> vocabulary,
                   const Limits& limits);
-  uint64_t RegisterClass(uint32_t state, uint64_t reg) const;
   bool Reserve(size_t bytes) const;
 
   const Program program_;
   const std::shared_ptr<const Vocabulary> vocabulary_;
   const Limits limits_;
-  // One slot a state, for states that do not depend on the register; filled once.
+  // One slot a state, for masks that do not depend on the register.
   mutable std::vector<std::atomic<const StateMask*>> masks_;
   mutable std::mutex mutex_;
   mutable std::vector<std::unique_ptr<const StateMask>> owned_;  // guarded by mutex_
-  // Those that do, by state and class of the register; guarded by mutex_.
+  // Masks that do, by state and class of the register; guarded by mutex_.
   mutable std::map<std::pair<uint32_t, uint64_t>, const StateMask*> register_masks_;
+  mutable std::map<std::vector<uint64_t>, std::vector<uint32_t>> whole_masks_;  // guarded
+  mutable std::atomic<bool> has_whole_masks_{false};
   mutable std::atomic<size_t> mask_bytes_{0};
 };
 

@@ -8,8 +8,10 @@ namespace {
 
 // A counted repetition of at most this many states is written out; longer ones count.
 constexpr uint64_t kMaxCopiedStates = 256;
-// A regular rule of at most this many states is copied into every caller: a call costs more.
+// A regular rule of at most this many states is copied into every caller: a call costs more. Rules
+// that only match a few bytes (one character of a string, say) are called most often.
 constexpr size_t kMaxCopiedRule = 8;
+constexpr size_t kMaxCopiedFiniteRule = 64;
 constexpr uint32_t kMaxCost = 1u << 20;
 
 bool IsRegular(const Dfa& dfa) {
@@ -18,6 +20,24 @@ bool IsRegular(const Dfa& dfa) {
     if (!edges.empty() && edges.back().last > 0xff) return false;
   }
   return true;
+}
+
+// Whether the language is finite. States of a cycle come before each other in any numbering, so it
+// is enough to look for an order in which all edges go forward.
+bool IsFinite(const Dfa& dfa) {
+  std::vector<uint32_t> incoming(dfa.num_states(), 0);
+  for (uint32_t state = 0; state < dfa.num_states(); ++state) {
+    for (const Edge& edge : dfa.edges(state)) ++incoming[edge.target];
+  }
+  std::vector<uint32_t> ready;
+  if (incoming[0] == 0) ready.push_back(0);
+  size_t ordered = 0;
+  for (; ordered < ready.size(); ++ordered) {
+    for (const Edge& edge : dfa.edges(ready[ordered])) {
+      if (--incoming[edge.target] == 0) ready.push_back(edge.target);
+    }
+  }
+  return ordered == dfa.num_states();
 }
 
 }  // namespace
@@ -35,7 +55,8 @@ Result<LoweredRules> RuleLowering::Run() {
     DI_ASSIGN_OR_RETURN(Dfa dfa, LowerRule(ir_.body(rule), 0));
     states += dfa.num_states();
     DI_RETURN_IF_ERROR(budget_.Charge(0, states));
-    const bool small = dfa.num_states() <= kMaxCopiedRule || facts_.uses(rule) == 1;
+    const bool small = dfa.num_states() <= kMaxCopiedRule || facts_.uses(rule) == 1 ||
+                       (dfa.num_states() <= kMaxCopiedFiniteRule && IsFinite(dfa));
     if (rule != ir_.root() && small && !facts_.recursive(rule) && IsRegular(dfa)) {
       copied_[index] = std::move(dfa);
     } else {

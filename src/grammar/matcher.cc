@@ -8,10 +8,20 @@
 
 namespace deepinfer::grammar {
 
+namespace {
+
+// A mask that took more steps than this with all state masks at hand is worth keeping as a whole,
+// if what it depends on is small.
+constexpr uint64_t kCostlyWork = 400;
+constexpr size_t kMaxSignatureWords = 256;
+
+}  // namespace
+
 struct Matcher::Scratch {
   Scratch(const Program& program, const Vocabulary& vocabulary) : builder(program, vocabulary) {}
 
   StateMaskBuilder builder;
+  std::vector<uint64_t> signature;
   StateMask own_mask;
   ExitWalk exits;
 };
@@ -61,6 +71,17 @@ Status Matcher::FillMask(std::span<uint32_t> mask) {
   const uint32_t begin = CloseCurrent();
   const uint32_t end = chart_.size();
   const uint64_t max_work = grammar_->limits().max_step_work;
+  const auto sign = [&] {
+    scratch_->signature.assign(1, *can_end_ ? 1 : 0);
+    return chart_.AppendSignature(
+        begin, end, kMaxSignatureWords,
+        [this](uint32_t state, uint64_t reg) { return grammar_->RegisterClass(state, reg); },
+        scratch_->signature);
+  };
+  if (grammar_->has_whole_masks() && sign() && grammar_->FindWholeMask(scratch_->signature, mask)) {
+    chart_.CutBack(CurrentMark());
+    return {};
+  }
   bool finished = true;
   for (uint32_t i = begin; i < end && finished; ++i) {
     const Item item = chart_.item(i);
@@ -72,16 +93,25 @@ Status Matcher::FillMask(std::span<uint32_t> mask) {
     if (state_mask->exits.empty()) continue;
     finished = scratch_->exits.Run(chart_, item.frame, *state_mask, max_work, mask);
   }
+  if (finished && chart_.work() > kCostlyWork && sign()) {
+    AddEndTokens(mask);
+    grammar_->KeepWholeMask(scratch_->signature, mask);
+  }
   chart_.CutBack(CurrentMark());
   if (!finished || chart_.work() > max_work) {
     return MakeError(ErrorCode::kResourceExhausted,
                      "the grammar is too ambiguous: a mask takes more than {} steps", max_work);
   }
-  if (!*can_end_) return {};
-  for (const int32_t token : vocabulary.end_tokens()) {
+  AddEndTokens(mask);
+  return {};
+}
+
+// Where the text may end.
+void Matcher::AddEndTokens(std::span<uint32_t> mask) const {
+  if (!*can_end_) return;
+  for (const int32_t token : grammar_->vocabulary().end_tokens()) {
     mask[static_cast<uint32_t>(token) / 32] |= uint32_t{1} << (token & 31);
   }
-  return {};
 }
 
 bool Matcher::StepBytes(std::string_view bytes, uint32_t& begin) {

@@ -85,6 +85,7 @@ class Matcher {
   // begins at `begin`. False if the grammar has no such way.
   bool StepBytes(std::string_view bytes, uint32_t& begin);
   void Commit(uint32_t begin);
+  void AddEndTokens(std::span<uint32_t> mask) const;
   bool LongerTokenAllowed(std::string_view forced, size_t from);
 
   std::shared_ptr<const CompiledGrammar> grammar_;

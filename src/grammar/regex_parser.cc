@@ -93,6 +93,10 @@ class RegexParser {
     std::vector<uint32_t> parts;
     while (!reader_.at_end() && reader_.peek() != '|' && reader_.peek() != ')') {
       const size_t start = reader_.pos;
+      if (tree_.nodes.size() > 2 * limits_.max_states) {
+        return MakeError(ErrorCode::kResourceExhausted,
+                         "the regular expression has more than {} parts", 2 * limits_.max_states);
+      }
       DI_ASSIGN_OR_RETURN(uint32_t part, ParseAtom());
       DI_ASSIGN_OR_RETURN(part, ParseQuantifiers(part, start));
       parts.push_back(part);

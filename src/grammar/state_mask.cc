@@ -36,11 +36,13 @@ Result<StateMask> StateMaskBuilder::Build(uint32_t state, uint64_t reg, const By
                                           uint64_t max_work) {
   std::fill(bits_.begin(), bits_.end(), 0);
   accepted_any_ = false;
+  register_read_ = false;
+  chart_.ResetBottomRegisterRead();
   exit_nodes_.clear();
   work_ = 0;
   chart_.CutBack({1, 0, 0});
   chart_.ResetWork();
-  const TokenTrie& trie = TakePlainTokens(state, reg);
+  const TokenTrie& trie = TakeText(state, reg, follow);
   Level& root = levels_[0];
   root.plain = true;
   root.node = 0;
@@ -54,29 +56,18 @@ Result<StateMask> StateMaskBuilder::Build(uint32_t state, uint64_t reg, const By
   return Collect(trie, follow);
 }
 
-// Accepts plain tokens in bulk where the state takes them all, and says which trie remains.
-const TokenTrie& StateMaskBuilder::TakePlainTokens(uint32_t state, uint64_t reg) {
-  const PlainKind kind = ClassifyPlain(program_, state);
-  if (kind == PlainKind::kNone) return vocabulary_.trie();
-  uint64_t chars = kUnbounded;
-  if (kind == PlainKind::kCounted) {
-    const State& info = program_.states[state];
-    const bool only_bytes = (info.flags & (kAccepting | kHasSpecial)) == 0;
-    if ((info.flags & kUsesLoop) == 0 || !only_bytes) return vocabulary_.trie();
-    const Loop& loop = program_.loops[info.register_object];
-    chars = loop.max - std::min<uint64_t>(loop.max, reg);
+// Accepts the tokens of a slice in bulk where the state takes such text, and says which trie
+// remains.
+const TokenTrie& StateMaskBuilder::TakeText(uint32_t state, uint64_t reg, const ByteSet& follow) {
+  for (const TextSlice& slice : vocabulary_.slices()) {
+    const std::optional<uint64_t> chars =
+        TextTaken(program_, state, reg, slice, follow, register_read_);
+    if (!chars) continue;
+    slice.CopyMask(*chars, bits_);
+    accepted_any_ = true;
+    return slice.rest();
   }
-  // All tokens of at most `chars` characters; the mask of the longest kind still has longer ones.
-  accepted_any_ = true;
-  const auto mask = vocabulary_.plain_mask(
-      static_cast<uint32_t>(std::min<uint64_t>(chars, Vocabulary::kMaxPlainChars)));
-  std::copy(mask.begin(), mask.end(), bits_.begin());
-  if (chars < Vocabulary::kMaxPlainChars) return vocabulary_.rest_trie();
-  const auto& long_tokens = vocabulary_.long_plain_tokens();
-  for (auto it = long_tokens.rbegin(); it != long_tokens.rend() && it->chars > chars; ++it) {
-    bits_[static_cast<uint32_t>(it->token) / 32] &= ~(uint32_t{1} << (it->token & 31));
-  }
-  return vocabulary_.rest_trie();
+  return vocabulary_.trie();
 }
 
 void StateMaskBuilder::Walk(const TokenTrie& trie, uint64_t max_work) {
@@ -110,7 +101,8 @@ const StateMaskBuilder::Row& StateMaskBuilder::RowOf(uint32_t state) {
   return row;
 }
 
-uint32_t StateMaskBuilder::Target(const Item& item, uint8_t byte, uint64_t& reg) const {
+uint32_t StateMaskBuilder::Target(const Item& item, uint8_t byte, uint64_t& reg) {
+  register_read_ |= item.frame == 0;
   for (const ByteEdge& edge : program_.bytes(item.state)) {
     if (edge.last < byte) continue;
     return edge.first <= byte && program_.Apply(edge.ops, reg) ? edge.target : kDead;

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -44,6 +45,8 @@ class StateMaskBuilder {
 
   // kResourceExhausted if it takes more than max_work steps.
   Result<StateMask> Build(uint32_t state, uint64_t reg, const ByteSet& follow, uint64_t max_work);
+  // Whether the last mask depends on the register that it was built with.
+  bool register_read() const { return register_read_ || chart_.bottom_register_read(); }
 
  private:
   // The set after the bytes down to one trie node. A plain one is a single item whose state has
@@ -66,14 +69,14 @@ class StateMaskBuilder {
   static constexpr uint32_t kDead = ~uint32_t{0};
   static constexpr uint32_t kLookUp = kDead - 1;
 
-  const TokenTrie& TakePlainTokens(uint32_t state, uint64_t reg);
+  const TokenTrie& TakeText(uint32_t state, uint64_t reg, const ByteSet& follow);
   void Walk(const TokenTrie& trie, uint64_t max_work);
   // Sets the level of trie node `index`; false if nothing is there beyond what exits_ records.
   bool Descend(uint32_t index, const TokenTrie::Node& node);
   bool DescendGeneral(uint32_t index, const TokenTrie::Node& node, Level& parent);
   bool FinishGeneral(uint32_t index, uint32_t begin, Level& level);
   const Row& RowOf(uint32_t state);
-  uint32_t Target(const Item& item, uint8_t byte, uint64_t& reg) const;
+  uint32_t Target(const Item& item, uint8_t byte, uint64_t& reg);
   StateMask Collect(const TokenTrie& trie, const ByteSet& follow);
 
   const Program& program_;
@@ -84,15 +87,15 @@ class StateMaskBuilder {
   std::vector<uint32_t> bits_;
   std::vector<uint32_t> exit_nodes_;  // where the rule can end
   bool accepted_any_ = false;
+  bool register_read_ = false;
   uint64_t work_ = 0;
 };
 
-// How a state treats the plain characters of Vocabulary.
-enum class PlainKind : uint8_t {
-  kNone,     // some are rejected, or it is not that simple
-  kFree,     // any string of them stays inside the rule
-  kCounted,  // each one counts once in the register's loop; no other way goes by them
-};
-PlainKind ClassifyPlain(const Program& program, uint32_t state);
+// The most characters of the slice's class such that any text of so many keeps the rule running
+// from the state, if no longer text of the class can come at all (kUnbounded: no text is too long).
+// Nothing where it is not that simple. Sets register_read if an operation looked at the register.
+std::optional<uint64_t> TextTaken(const Program& program, uint32_t state, uint64_t reg,
+                                  const TextSlice& slice, const ByteSet& follow,
+                                  bool& register_read);
 
 }  // namespace deepinfer::grammar

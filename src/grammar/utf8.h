@@ -39,7 +39,7 @@ inline void AppendUtf8(uint32_t code_point, std::string& out) {
     return;
   }
   const int tails = code_point < 0x800 ? 1 : code_point < 0x10000 ? 2 : 3;
-  put((0xf00u >> tails & 0xff) | code_point >> (6 * tails));
+  put((0xff00u >> (tails + 1) & 0xff) | code_point >> (6 * tails));
   for (int i = tails - 1; i >= 0; --i) put(0x80 | (code_point >> (6 * i) & 0x3f));
 }
 

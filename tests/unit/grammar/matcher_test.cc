@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <iterator>
+#include <random>
 #include <thread>
 
 #include "grammar/grammar_cache.h"
@@ -130,6 +132,80 @@ TEST(Matcher, MasksAreTheSameFromManyThreads) {
   }
   for (std::thread& thread : threads) thread.join();
   for (const auto& other : masks) EXPECT_EQ(other, masks[0]);
+}
+
+// Words of the characters that masks treat in bulk and of those that they do not.
+std::vector<std::string> RandomWords() {
+  const std::string_view chars[] = {"a",  "b",      "z",  "A",    "Z", "0",  "9",
+                                    "_",  " ",      "\"", "\\",   "n", "\n", "é",
+                                    "日", "\u2028", "😀", "\x7f", "-", ",",  "\xe2"};
+  std::mt19937 random(7);
+  std::vector<std::string> words;
+  for (int i = 0; i < 700; ++i) {
+    const size_t kinds = i % 3 == 0 ? 3 : i % 3 == 1 ? 8 : std::size(chars);
+    const size_t length = i % 50 == 0 ? 30 + random() % 20 : 2 + random() % 9;
+    std::string word;
+    for (size_t n = 0; n < length; ++n) word += chars[random() % kinds];
+    words.push_back(word);
+  }
+  return words;
+}
+
+TEST(Matcher, MasksInBulkEqualMasksTokenByToken) {
+  const auto vocabulary = ByteVocabulary(RandomWords());
+  const char* const patterns[] = {"[^]*",
+                                  "\"([^\"\\\\\\x00-\\x1f]|\\\\[\"\\\\n])*\"",
+                                  "\"[^\"\\\\]{0,4}\",\"[^\"\\\\]{3,2000}\"",
+                                  ".{2,7}z?",
+                                  "(.{0,400}\\n)*",
+                                  "[a-z]{1,9}-?[a-z]*",
+                                  "[a-zA-Z0-9_]{3,40}(,[a-z]{2,300}){0,3}",
+                                  "([ab]{0,5}z)*[a-z]{0,6}_",
+                                  "(a|[a-z]{3})*[^a]{1,5}",
+                                  "[a-y]*z[a-z]{0,35}"};
+  for (const char* pattern : patterns) {
+    SCOPED_TRACE(pattern);
+    const auto grammar = Compile(PlainRegexToIr, pattern, vocabulary);
+    ASSERT_TRUE(grammar.has_value()) << grammar.error().message;
+    std::mt19937 random(3);
+    for (int walk = 0; walk < 3; ++walk) {
+      Matcher matcher(*grammar);
+      for (int step = 0; step < 12 && !matcher.has_ended(); ++step) {
+        const std::vector<int32_t> allowed = Allowed(matcher);
+        std::vector<int32_t> stepped;
+        for (int32_t token = 0; token < vocabulary->size(); ++token) {
+          if (*matcher.Allows(token)) stepped.push_back(token);
+        }
+        ASSERT_EQ(allowed, stepped);
+        ASSERT_FALSE(allowed.empty());
+        ASSERT_TRUE(matcher.Advance(allowed[random() % allowed.size()]).has_value());
+      }
+    }
+  }
+}
+
+// A rule that ends where its callers take the same text, so that tokens may go beyond it anywhere.
+TEST(Matcher, MasksInBulkLookBeyondTheRule) {
+  const auto vocabulary = ByteVocabulary(RandomWords());
+  const auto grammar = Compile(GbnfToIr,
+                               "root ::= [ab]{0,3} word [a-z]{0,40} \".\" word? root?\n"
+                               "word ::= [a-z]{2,12} (\"_\" [a-z]{1,5} | \"-\" root)?",
+                               vocabulary);
+  ASSERT_TRUE(grammar.has_value()) << grammar.error().message;
+  std::mt19937 random(5);
+  for (int walk = 0; walk < 6; ++walk) {
+    Matcher matcher(*grammar);
+    for (int step = 0; step < 12 && !matcher.has_ended(); ++step) {
+      const std::vector<int32_t> allowed = Allowed(matcher);
+      std::vector<int32_t> stepped;
+      for (int32_t token = 0; token < vocabulary->size(); ++token) {
+        if (*matcher.Allows(token)) stepped.push_back(token);
+      }
+      ASSERT_EQ(allowed, stepped);
+      ASSERT_EQ(allowed, Allowed(matcher));  // now from what was kept
+      ASSERT_TRUE(matcher.Advance(allowed[random() % allowed.size()]).has_value());
+    }
+  }
 }
 
 TEST(GrammarCache, KeepsWhatWasUsedLastWithinItsBytes) {

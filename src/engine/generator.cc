@@ -64,6 +64,7 @@ Result<Generation> Generator::Generate(const GenerationRequest& request,
                                        const GenerationHooks& hooks) {
   DI_RETURN_IF_ERROR(ValidateGenerationRequest(request, model_.config()));
   const std::unique_ptr<model::v41::SequenceState> state = model_.NewSequence();
+  head_.topk = TakesBest({}, request.sampling) ? 1 : 0;
   Generation out;
   const auto start = Clock::now();
   DI_RETURN_IF_ERROR(Prefill(request, hooks, *state));
@@ -93,11 +94,16 @@ Status Generator::Prefill(const GenerationRequest& request, const GenerationHook
                                           .tokens = prompt.subspan(done, size),
                                           .decoder_start = decoder_start,
                                           .logits_rows = is_last ? 1 : 0};
-    DI_RETURN_IF_ERROR(model_.Forward(context_, {&chunk, 1}, logits_));
+    DI_RETURN_IF_ERROR(model_.Forward(context_, {&chunk, 1}, head_));
     done += size;
     if (hooks.prefill_progress) hooks.prefill_progress("reading the prompt", done, prompt.size());
   }
   return {};
+}
+
+Result<int32_t> Generator::NextToken(const SamplingParams& params, int64_t position) {
+  if (head_.topk == 0) return sampler_.Sample(head_.logits, params, position);
+  return BestToken(head_.logits.front(), head_.ids.front(), model_.config().vocab_size);
 }
 
 Status Generator::Decode(const GenerationRequest& request, const GenerationHooks& hooks,
@@ -109,8 +115,7 @@ Status Generator::Decode(const GenerationRequest& request, const GenerationHooks
   auto first = start;
   auto last = start;
   for (;;) {
-    DI_ASSIGN_OR_RETURN(const int32_t token,
-                        sampler_.Sample(logits_, request.sampling, state.length()));
+    DI_ASSIGN_OR_RETURN(const int32_t token, NextToken(request.sampling, state.length()));
     last = Clock::now();
     if (out.tokens.empty()) first = last;
     out.tokens.push_back(token);
@@ -130,7 +135,7 @@ Status Generator::Decode(const GenerationRequest& request, const GenerationHooks
     }
     const model::v41::SequenceChunk chunk{
         .state = &state, .tokens = {&token, 1}, .decoder_start = decoder_start, .logits_rows = 1};
-    DI_RETURN_IF_ERROR(model_.Forward(context_, {&chunk, 1}, logits_));
+    DI_RETURN_IF_ERROR(model_.Forward(context_, {&chunk, 1}, head_));
   }
   out.stats.time_to_first_token_seconds = out.stats.prefill_seconds + Seconds(start, first);
   out.stats.decode_seconds = Seconds(first, last);

@@ -72,12 +72,14 @@ class Generator {
                  model::v41::SequenceState& state);
   Status Decode(const GenerationRequest& request, const GenerationHooks& hooks,
                 model::v41::SequenceState& state, Generation& out);
+  // The token at `position`, from the head's last output.
+  Result<int32_t> NextToken(const SamplingParams& params, int64_t position);
 
   const model::v41::Model& model_;
   model::v41::ForwardContext& context_;
   PrefillPolicy policy_;
   Sampler sampler_;
-  std::vector<float> logits_;
+  model::v41::HeadOutput head_;
 };
 
 }  // namespace deepinfer

@@ -165,6 +165,16 @@ std::span<const float> Block(const RowView& row, size_t block) {
 
 }  // namespace
 
+Status CheckBest(const Candidate& best, int64_t tokens) {
+  if (!(best.logit < kInfinity)) {
+    return MakeError(ErrorCode::kInternal, "the logit of token {} is {}", best.token, best.logit);
+  }
+  if (best.logit == -kInfinity) {
+    return MakeError(ErrorCode::kInternal, "none of the {} logits is finite", tokens);
+  }
+  return {};
+}
+
 Result<RowView> ScanRow(std::span<const float> logits, RowScratch& scratch) {
   const size_t whole = logits.size() / kBlockTokens;
   const std::span<const float> rest = logits.subspan(whole * kBlockTokens);
@@ -178,16 +188,15 @@ Result<RowView> ScanRow(std::span<const float> logits, RowScratch& scratch) {
   if (!valid) {
     const auto bad =
         std::find_if_not(logits.begin(), logits.end(), [](float x) { return x < kInfinity; });
-    return MakeError(ErrorCode::kInternal, "the logit of token {} is {}", bad - logits.begin(),
-                     *bad);
+    DI_RETURN_IF_ERROR(
+        CheckBest({*bad, static_cast<int32_t>(bad - logits.begin())}, std::ssize(logits)));
   }
   const auto best = std::max_element(scratch.block_max.begin(), scratch.block_max.end());
-  if (best == scratch.block_max.end() || *best == -kInfinity) {
-    return MakeError(ErrorCode::kInternal, "none of the {} logits is finite", logits.size());
-  }
-  RowView row{logits, scratch.block_max, *best, 0};
+  const float max = best == scratch.block_max.end() ? -kInfinity : *best;
+  DI_RETURN_IF_ERROR(CheckBest({max, 0}, std::ssize(logits)));
+  RowView row{logits, scratch.block_max, max, 0};
   const auto from = logits.begin() + (best - scratch.block_max.begin()) * kBlockTokens;
-  row.max_token = static_cast<int32_t>(std::find(from, logits.end(), *best) - logits.begin());
+  row.max_token = static_cast<int32_t>(std::find(from, logits.end(), max) - logits.begin());
   return row;
 }
 

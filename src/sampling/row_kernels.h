@@ -14,6 +14,9 @@ namespace deepinfer {
 // Errors: a NaN or +infinity, which names the token; a row without any finite logit.
 Result<RowView> ScanRow(std::span<const float> logits, RowScratch& scratch);
 
+// Those errors, from the best token of a row of `tokens`: the largest logit, NaN before all others.
+Status CheckBest(const Candidate& best, int64_t tokens);
+
 // Sum of the masses of all logits >= `lowest`.
 uint64_t TotalMass(const RowView& row, const Scale& scale, float lowest);
 // Of the tokens of a cut.

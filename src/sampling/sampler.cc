@@ -18,6 +18,15 @@ double InverseTemperature(const SamplingParams& params) {
 
 }  // namespace
 
+bool TakesBest(const SampleRow& row, const SamplingParams& params) {
+  return params.temperature == 0 && !params.logprobs.has_value() && !ChangesLogits(row, params);
+}
+
+Result<int32_t> BestToken(float logit, int32_t token, int64_t vocab_size) {
+  DI_RETURN_IF_ERROR(CheckBest({logit, token}, vocab_size));
+  return token;
+}
+
 // The row after everything that comes before the draw. Greedy selects the best token alone.
 Result<Sampler::Prepared> Sampler::Prepare(const SampleRow& in, const SamplingParams& params) {
   Prepared out;

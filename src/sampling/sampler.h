@@ -13,6 +13,15 @@
 
 namespace deepinfer {
 
+// Whether Sample only reads the row's largest logit: temperature 0, nothing that changes logits and
+// no logprobs. Then BestToken gives the same from that logit alone. `row` without logits.
+bool TakesBest(const SampleRow& row, const SamplingParams& params);
+
+// The token of a row's best logit: the largest, NaN before all others, at its lowest id.
+// Errors: a logit that is NaN or infinite, as Sample reports it; of several such in a row, Sample
+// names the one with the lowest id.
+Result<int32_t> BestToken(float logit, int32_t token, int64_t vocab_size);
+
 // Holds scratch memory only, which grows to the vocabulary on first use: the token is a pure
 // function of the row and the parameters. Not thread-safe.
 class Sampler {

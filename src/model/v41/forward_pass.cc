@@ -14,11 +14,11 @@ using kernels::kGroup;
 using kernels::Q8Rows;
 using kernels::WindowView;
 
-void ForwardPass::Run(std::span<const SequenceChunk> chunks, std::vector<float>& logits) {
+void ForwardPass::Run(std::span<const SequenceChunk> chunks, HeadOutput& head) {
   Start(chunks);
   for (int layer = 0; layer < config_.num_layers && rows_ > 0; ++layer) RunLayer(layer);
   if (taps_ != nullptr && rows_ > 0) FillDraftRings();
-  Logits(logits);
+  Logits(head);
   Finish();
 }
 
@@ -214,7 +214,7 @@ void ForwardPass::RecordTap(int layer) {
 }
 
 // Spec 2.1, step 4, for the rows that want logits.
-void ForwardPass::Logits(std::vector<float>& logits) {
+void ForwardPass::Logits(HeadOutput& head) {
   const int64_t streams = config_.hc_mult, hidden = config_.hidden_size;
   const int64_t vocab = config_.vocab_size;
   Observe("layers." + std::to_string(config_.num_layers - 1), "x_out", DType::kBF16,
@@ -232,13 +232,23 @@ void ForwardPass::Logits(std::vector<float>& logits) {
     }
     wanted += segment.logits_rows;
   }
-  logits.resize(wanted * vocab);
+  head.logits.resize(wanted * (head.topk == 0 ? vocab : head.topk));
+  head.ids.resize(wanted * head.topk);
   if (wanted == 0) return;
   bf16* x = FinalNorm(h_, pre_, wanted, model_.weights_->norm);
   Observe("", "final_normed", DType::kBF16, {wanted, hidden}, x);
-  kernels_.Multiply(pool_, kernels::MakeGemm(kernels::RowsView{x, wanted, hidden, hidden},
-                                             model_.weights_->head, logits.data(), vocab));
-  Observe("", "logits", DType::kF32, {wanted, vocab}, logits.data());
+  const kernels::RowsView rows{x, wanted, hidden, hidden};
+  if (head.topk > 0) {
+    kernels_.top_logits(pool_, {.x = rows,
+                                .w = model_.weights_->head,
+                                .topk = head.topk,
+                                .ids = head.ids.data(),
+                                .logits = head.logits.data()});
+    return;
+  }
+  kernels_.Multiply(pool_,
+                    kernels::MakeGemm(rows, model_.weights_->head, head.logits.data(), vocab));
+  Observe("", "logits", DType::kF32, {wanted, vocab}, head.logits.data());
 }
 
 // Advances the states: Engram history and length.

@@ -30,7 +30,7 @@ class ForwardPass : public BlockPass {
   ForwardPass(const Model& model, ForwardContext& context) : BlockPass(model, context) {}
 
   // The chunks were checked by Model::Forward.
-  void Run(std::span<const SequenceChunk> chunks, std::vector<float>& logits);
+  void Run(std::span<const SequenceChunk> chunks, HeadOutput& head);
 
  private:
   // forward_pass.cc
@@ -47,7 +47,7 @@ class ForwardPass : public BlockPass {
   void CommitWindows(int layer);
   void RecordTap(int layer);
   void Finish();
-  void Logits(std::vector<float>& logits);
+  void Logits(HeadOutput& head);
 
   // engram.cc
   void Engram(int layer);

@@ -94,10 +94,24 @@ std::unique_ptr<SequenceState> Model::NewSequence(bool with_draft) const {
 }
 
 Status Model::Forward(ForwardContext& context, std::span<const SequenceChunk> chunks,
-                      std::vector<float>& logits) const {
+                      HeadOutput& head) const {
   for (const SequenceChunk& chunk : chunks) DI_RETURN_IF_ERROR(CheckChunk(config_, chunk));
-  ForwardPass(*this, context).Run(chunks, logits);
+  const int64_t max_topk = std::min(kernels::kMaxTopLogits, config_.vocab_size);
+  if (head.topk < 0 || head.topk > max_topk) {
+    return MakeError(ErrorCode::kInvalidArgument, "topk {} of the head is outside [0, {}]",
+                     head.topk, max_topk);
+  }
+  ForwardPass(*this, context).Run(chunks, head);
   return {};
+}
+
+Status Model::Forward(ForwardContext& context, std::span<const SequenceChunk> chunks,
+                      std::vector<float>& logits) const {
+  HeadOutput head;
+  head.logits.swap(logits);
+  const Status status = Forward(context, chunks, head);
+  head.logits.swap(logits);
+  return status;
 }
 
 Status Model::Draft(ForwardContext& context, SequenceState& state, int32_t next,

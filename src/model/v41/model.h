@@ -24,7 +24,7 @@ struct ModelWeights;
 
 // Sees and may replace intermediate tensors; for verification only. Called on the thread that
 // called Forward, between kernels. Names are those of the golden captures ("layers.2.attn_q",
-// "mtp.0.qr", "logits").
+// "mtp.0.qr", "logits"; the last only where all logits are computed).
 class ForwardProbe {
  public:
   virtual ~ForwardProbe() = default;
@@ -49,6 +49,15 @@ struct SequenceChunk {
   int64_t logits_rows = 0;
   // Empty, or one a token: 1 marks image-span tokens (dead for Engram, routed by bias_vl).
   std::span<const uint8_t> is_image = {};
+};
+
+// What a forward gives of the rows that want logits, in chunk order.
+struct HeadOutput {
+  // 0: every logit of a row. Else its best alone, at most kernels::kMaxTopLogits and the
+  // vocabulary, and the whole row is never written.
+  int64_t topk = 0;
+  std::vector<float> logits = {};  // [rows, vocab], or [rows, topk] by falling logit, NaN first
+  std::vector<int32_t> ids = {};   // [rows, topk], ties by lowest id
 };
 
 // Threads and scratch memory of one caller. Reused over forwards; not thread-safe. Allocates only
@@ -95,10 +104,14 @@ class Model {
   std::unique_ptr<SequenceState> NewSequence(bool with_draft = false) const;
 
   // Runs the chunks as one batch and advances their states. Row results do not depend on what else
-  // is in the batch, on how prompts are cut into chunks, or on the number of threads. `logits`
-  // receives [rows, vocab] fp32, rows in chunk order, where rows = the sum of logits_rows.
+  // is in the batch, on how prompts are cut into chunks, or on the number of threads. `head` says
+  // what is wanted of the rows, the sum of logits_rows, and receives it.
   // Errors, which change nothing: an empty chunk, a token id outside the vocabulary, a context
-  // longer than max_position_embeddings, logits wanted of rows before decoder_start.
+  // longer than max_position_embeddings, logits wanted of rows before decoder_start, topk outside
+  // its range.
+  Status Forward(ForwardContext& context, std::span<const SequenceChunk> chunks,
+                 HeadOutput& head) const;
+  // All logits: [rows, vocab].
   Status Forward(ForwardContext& context, std::span<const SequenceChunk> chunks,
                  std::vector<float>& logits) const;
 

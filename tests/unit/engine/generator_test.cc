@@ -4,15 +4,19 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstring>
+#include <limits>
+
 #include "engine/completion.h"
 #include "engine/prompt.h"
 #include "engine/runtime.h"
-#include "kernels/reference/reference.h"
+#include "kernels/cpu/cpu.h"
 #include "tokenizer/engram_token_map.h"
 
 namespace deepinfer {
 namespace {
 
+using model::v41::ForwardContext;
 using ::testing::HasSubstr;
 
 class GeneratorTest : public ::testing::Test {
@@ -32,6 +36,16 @@ class GeneratorTest : public ::testing::Test {
   Result<Generation> Generate(const GenerationRequest& request, const GenerationHooks& hooks = {},
                               const PrefillPolicy& policy = {}) {
     return Generator(runtime_->model(), context_, policy).Generate(request, hooks);
+  }
+
+  // Views `source`.
+  static Result<std::unique_ptr<model::v41::Model>> MakeModel(const TensorSource& source,
+                                                              const ModelConfig* config = nullptr) {
+    if (config == nullptr) config = &runtime_->config();
+    DI_ASSIGN_OR_RETURN(auto map, BuildEngramTokenMap(runtime_->tokenizer(), config->vocab_size,
+                                                      config->engram_compressed_vocab_size));
+    DI_ASSIGN_OR_RETURN(const kernels::KernelTable* table, kernels::cpu::SelectTarget("auto"));
+    return model::v41::Model::Create(*config, source, std::move(map), *table);
   }
 
   static inline std::shared_ptr<const Runtime> runtime_;
@@ -63,6 +77,136 @@ TEST_F(GeneratorTest, ChunksAndSeedsDecideNothingAndEverything) {
   const auto other = Generate({Sum(), {.temperature = 100, .seed = 10}, 5});
   ASSERT_TRUE(other);
   EXPECT_NE(whole->tokens, other->tokens);
+}
+
+// Nano's weights, but for the head's rows that a test writes.
+class OtherHead : public TensorSource {
+ public:
+  explicit OtherHead(const TensorSource& nano) : nano_(nano), head_(*nano.Find("head.weight")) {
+    bytes_.assign(head_.data, head_.data + head_.bytes());
+    head_.data = bytes_.data();
+  }
+  const TensorView* Find(std::string_view name) const override {
+    return name == "head.weight" ? &head_ : nano_.Find(name);
+  }
+  void CopyRow(int64_t from, int64_t to) {
+    std::memcpy(Row(to), Row(from), static_cast<size_t>(RowBytes()));
+  }
+  void FillRow(int64_t row, float value) {
+    for (int64_t i = 0; i < head_.shape[1]; ++i) {
+      const bf16 rounded = ToBf16(value);
+      std::memcpy(Row(row) + i * 2, &rounded, 2);
+    }
+  }
+  int64_t rows() const { return head_.shape[0]; }
+
+ private:
+  int64_t RowBytes() const { return head_.shape[1] * 2; }
+  std::byte* Row(int64_t row) { return bytes_.data() + row * RowBytes(); }
+
+  const TensorSource& nano_;
+  TensorView head_;
+  std::vector<std::byte> bytes_;
+};
+
+// Greedy tokens by whole rows of logits, or the error of the first that cannot be drawn.
+Result<std::vector<int32_t>> GreedyByRows(const model::v41::Model& model, ForwardContext& context,
+                                          std::vector<int32_t> tokens, int steps) {
+  const auto state = model.NewSequence();
+  Sampler sampler;
+  std::vector<float> logits;
+  std::vector<int32_t> out;
+  for (int i = 0; i < steps; ++i) {
+    const model::v41::SequenceChunk chunk{.state = state.get(), .tokens = tokens, .logits_rows = 1};
+    DI_RETURN_IF_ERROR(model.Forward(context, {&chunk, 1}, logits));
+    DI_ASSIGN_OR_RETURN(const int32_t token, sampler.Sample(logits, {}, state->length()));
+    out.push_back(token);
+    if (token == model.config().eos_token) break;
+    tokens = {token};
+  }
+  return out;
+}
+
+TEST_F(GeneratorTest, GreedyTokensFromTheBestLogitAloneAreThoseOfWholeRows) {
+  const auto rows = GreedyByRows(runtime_->model(), context_, Sum(), 40);
+  const auto best = Generate({Sum(), {}, 40});
+  ASSERT_TRUE(rows && best);
+  EXPECT_EQ(best->tokens, *rows);
+  // A bias far from every other logit needs the row, and changes nothing.
+  const auto biased = Generate({Sum(), {.logit_bias = {{300, -100}}}, 40});
+  ASSERT_TRUE(biased);
+  EXPECT_EQ(biased->tokens, *rows);
+}
+
+TEST_F(GeneratorTest, OfEqualLogitsTheLowestIdIsTaken) {
+  OtherHead source(runtime_->checkpoint());
+  // Every logit twice, the second one at a distance that other threads compute.
+  const int64_t half = source.rows() / 2;
+  for (int64_t row = 0; row < half; ++row) source.CopyRow(half + row, row);
+  const auto model = MakeModel(source);
+  ASSERT_TRUE(model) << model.error().message;
+  model::v41::ForwardContext context(2);
+  const auto rows = GreedyByRows(**model, context, Sum(), 12);
+  const auto best = Generator(**model, context, {}).Generate({Sum(), {}, 12});
+  ASSERT_TRUE(rows && best);
+  EXPECT_EQ(best->tokens, *rows);
+  for (const int32_t token : best->tokens) EXPECT_LT(token, half);
+}
+
+TEST_F(GeneratorTest, LogitsThatAreNoNumbersAreTheSamplersErrors) {
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  for (const auto& [row, value, text] : {std::tuple(700, kNan, "the logit of token 700 is nan"),
+                                         std::tuple(-1, kNan, "the logit of token 0 is nan")}) {
+    OtherHead source(runtime_->checkpoint());
+    for (int64_t r = 0; r < source.rows(); ++r) {
+      if (row < 0 || r == row) source.FillRow(r, value);
+    }
+    const auto model = MakeModel(source);
+    ASSERT_TRUE(model) << model.error().message;
+    const auto best = Generator(**model, context_, {}).Generate({Sum(), {}, 3});
+    const auto rows = GreedyByRows(**model, context_, Sum(), 3);
+    ASSERT_FALSE(best);
+    ASSERT_FALSE(rows);
+    EXPECT_EQ(best.error().message, text);
+    EXPECT_EQ(best.error().message, rows.error().message);
+    EXPECT_EQ(best.error().code, rows.error().code);
+  }
+}
+
+TEST_F(GeneratorTest, TheHeadsBestLogitsAreTheRowsInOrder) {
+  const std::vector<int32_t> prompt = Sum();
+  const auto whole_state = runtime_->model().NewSequence();
+  const auto best_state = runtime_->model().NewSequence();
+  model::v41::HeadOutput whole, best{.topk = 5};
+  constexpr int64_t kRows = 3;
+  for (const auto& [state, head] :
+       {std::pair(whole_state.get(), &whole), std::pair(best_state.get(), &best)}) {
+    const model::v41::SequenceChunk chunk{.state = state, .tokens = prompt, .logits_rows = kRows};
+    ASSERT_TRUE(runtime_->model().Forward(context_, {&chunk, 1}, *head));
+  }
+  const int64_t vocab = runtime_->config().vocab_size;
+  ASSERT_EQ(std::ssize(whole.logits), kRows * vocab);
+  EXPECT_TRUE(whole.ids.empty());
+  ASSERT_EQ(std::ssize(best.logits), kRows * 5);
+  ASSERT_EQ(std::ssize(best.ids), kRows * 5);
+  for (int64_t r = 0; r < kRows; ++r) {
+    std::vector<float> row(whole.logits.begin() + r * vocab,
+                           whole.logits.begin() + (r + 1) * vocab);
+    for (int64_t k = 0; k < 5; ++k) {
+      const auto max = std::max_element(row.begin(), row.end());
+      EXPECT_EQ(best.ids[r * 5 + k], max - row.begin());
+      EXPECT_EQ(best.logits[r * 5 + k], *max);
+      *max = -std::numeric_limits<float>::infinity();
+    }
+  }
+  for (const int64_t topk : {int64_t{-1}, kernels::kMaxTopLogits + 1}) {
+    model::v41::HeadOutput head{.topk = topk};
+    const model::v41::SequenceChunk chunk{
+        .state = best_state.get(), .tokens = prompt, .logits_rows = 1};
+    const auto status = runtime_->model().Forward(context_, {&chunk, 1}, head);
+    ASSERT_FALSE(status);
+    EXPECT_EQ(status.error().message, fmt::format("topk {} of the head is outside [0, 64]", topk));
+  }
 }
 
 TEST_F(GeneratorTest, StopsAtMaxTokensAtAHookAndWhenCancelled) {
@@ -98,11 +242,7 @@ TEST_F(GeneratorTest, StopsWhenTheContextIsFull) {
   ModelConfig config = runtime_->config();
   const std::vector<int32_t> prompt = Sum();
   config.max_position_embeddings = static_cast<int64_t>(prompt.size()) + 3;
-  auto map = BuildEngramTokenMap(runtime_->tokenizer(), config.vocab_size,
-                                 config.engram_compressed_vocab_size);
-  ASSERT_TRUE(map);
-  const auto model = model::v41::Model::Create(config, runtime_->checkpoint(), std::move(*map),
-                                               kernels::reference::Table());
+  const auto model = MakeModel(runtime_->checkpoint(), &config);
   ASSERT_TRUE(model) << model.error().message;
   Generator generator(**model, context_, {});
   const auto full = generator.Generate({prompt, {}, 40});

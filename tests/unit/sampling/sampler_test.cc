@@ -88,6 +88,47 @@ std::vector<SamplingParams> FilterCombinations() {
 
 // A filter that keeps one token too many or too few, or noise keyed by rank instead of id, moves
 // the statistic far beyond the bound.
+TEST(BestToken, IsWhatSampleTakesOfTheRow) {
+  const auto best_of = [](const std::vector<float>& logits) {
+    // NaN before all, then the largest, then the lowest id.
+    size_t best = 0;
+    for (size_t i = 1; i < logits.size(); ++i) {
+      if (std::isnan(logits[best])) break;
+      if (std::isnan(logits[i]) || logits[i] > logits[best]) best = i;
+    }
+    return BestToken(logits[best], static_cast<int32_t>(best), std::ssize(logits));
+  };
+  Sampler sampler;
+  const std::vector<std::vector<float>> rows = {
+      {1, 3, 3, 2},      {-kInfinity, -5}, {-kInfinity, -kInfinity, -kInfinity},
+      {0, kInfinity, 3}, {0, kNan, 700},   TestLogits(200)};
+  for (const std::vector<float>& row : rows) {
+    const auto want = sampler.Sample(row, {}, 0), got = best_of(row);
+    ASSERT_EQ(got.has_value(), want.has_value());
+    if (want) {
+      EXPECT_EQ(*got, *want);
+    } else {
+      EXPECT_EQ(got.error().message, want.error().message);
+    }
+  }
+}
+
+TEST(TakesBest, NotWhereAnythingElseOfTheRowCounts) {
+  EXPECT_TRUE(TakesBest({}, {}));
+  EXPECT_TRUE(TakesBest({}, {.top_p = 0.5, .top_k = 3, .seed = 9}));  // greedy whatever these are
+  EXPECT_FALSE(TakesBest({}, {.temperature = 0.1}));
+  EXPECT_FALSE(TakesBest({}, {.repetition_penalty = 1.1}));
+  EXPECT_FALSE(TakesBest({}, {.frequency_penalty = 0.1}));
+  EXPECT_FALSE(TakesBest({}, {.presence_penalty = 0.1}));
+  EXPECT_FALSE(TakesBest({}, {.logit_bias = {{1, 2.0}}}));
+  EXPECT_FALSE(TakesBest({}, {.allowed_token_ids = {1}}));
+  EXPECT_FALSE(TakesBest({}, {.bad_token_ids = {1}}));
+  EXPECT_FALSE(TakesBest({}, {.min_tokens = 1}));
+  EXPECT_FALSE(TakesBest({}, {.logprobs = 0}));
+  const uint32_t mask[] = {1};
+  EXPECT_FALSE(TakesBest({.grammar_mask = mask}, {}));
+}
+
 TEST(Sampler, DrawsFollowTheExactDistributionUnderEveryFilterCombination) {
   const std::vector<float> logits = TestLogits();
   for (const SamplingParams& params : FilterCombinations()) {

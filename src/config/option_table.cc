@@ -146,8 +146,9 @@ constexpr OptionSpec kTable[] = {
                                             "standard error."),
     Choice<&Options::check_weights, kCheckWeights>(
         "check-weights", "DEEPINFER_CHECK_WEIGHTS", "WHICH",
-        "Weights that are searched for NaN and infinity while loading; auto takes all up to 1 GiB "
-        "and, in a larger checkpoint, all but routed experts and Engram tables."),
+        "Weights that are searched for NaN, infinity and scales out of range while loading; auto "
+        "takes all up to 1 GiB and, in a larger checkpoint, all but the codes of routed experts "
+        "and the Engram tables."),
 
     Choice<&Options::prefill_mode, kPrefillModes>(
         "prefill-mode", "DEEPINFER_YOCO_PREFILL_TRUNCATION_MODE", "MODE",

@@ -195,8 +195,8 @@ Result<std::unique_ptr<Checkpoint>> Checkpoint::Open(const fs::path& dir,
   auto summary = CheckTensorContract(checkpoint->config_, checkpoint->tensors_);
   if (!summary) return Forward(std::move(summary).error(), dir.string());
   checkpoint->num_ignored_ = summary->ignored;
-  auto finite = CheckFinite(checkpoint->tensors_, options.weight_check, progress);
-  if (!finite) return Forward(std::move(finite).error(), dir.string());
+  auto checked = CheckWeightValues(checkpoint->tensors_, options.weight_check, progress);
+  if (!checked) return Forward(std::move(checked).error(), dir.string());
   return checkpoint;
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/numeric.h"
 #include "base/random.h"
+#include "tensor/weight_scale.h"
 
 namespace deepinfer {
 namespace {
@@ -183,8 +184,8 @@ Result<RandomTensor> RandomTensor::Create(const ExpectedTensor& tensor,
     case DType::kF8E8M0:
       for (int i = 0; i < 4; ++i) {
         constexpr int kSteps[4] = {-1, 0, 0, 1};
-        out.scale_codes_[i] =
-            static_cast<uint8_t>(std::clamp(127 + scale.exponent + kSteps[i], 1, 254));
+        out.scale_codes_[i] = static_cast<uint8_t>(
+            std::clamp<int>(127 + scale.exponent + kSteps[i], kMinWeightScale, kMaxWeightScale));
       }
       break;
     case DType::kF32:

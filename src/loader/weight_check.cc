@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/numeric.h"
+#include "tensor/weight_scale.h"
 
 namespace deepinfer {
 namespace {
@@ -42,8 +43,16 @@ std::optional<int64_t> FirstBad(const TensorView& tensor, IsBad is_bad) {
   return std::nullopt;
 }
 
+// Scales of experts are a 17th of their bytes, and one out of range would go unnoticed: it is a
+// number, but not to the kernels.
 bool IsChecked(const StoredTensor& tensor, WeightCheck mode) {
-  return mode == WeightCheck::kAll || (!IsEngramTable(tensor.name) && !IsRoutedExpert(tensor.name));
+  if (mode == WeightCheck::kAll) return true;
+  if (IsEngramTable(tensor.name)) return false;
+  return !IsRoutedExpert(tensor.name) || tensor.view.dtype == DType::kF8E8M0;
+}
+
+bool IsMatrixScale(const StoredTensor& tensor) {
+  return tensor.view.dtype == DType::kF8E8M0 && !IsEngramTable(tensor.name);
 }
 
 std::string ShownElement(const TensorView& tensor, int64_t index) {
@@ -63,6 +72,29 @@ std::string ShownElement(const TensorView& tensor, int64_t index) {
       return fmt::format("NaN (code {})", std::to_integer<int>(*at));
   }
   return value != value ? "NaN" : value > 0 ? "infinity" : "-infinity";
+}
+
+std::optional<int64_t> FirstBadScale(const TensorView& scales) {
+  return FirstBad<uint8_t>(scales,
+                           [](uint8_t b) { return b < kMinWeightScale || b > kMaxWeightScale; });
+}
+
+Status CheckTensor(const StoredTensor& tensor) {
+  if (const std::optional<int64_t> bad = FirstNonFinite(tensor.view)) {
+    return MakeError(ErrorCode::kDataLoss, "tensor {} (in {}) has {} at element {} of {}",
+                     tensor.name, tensor.shard, ShownElement(tensor.view, *bad), *bad,
+                     tensor.view.elements());
+  }
+  if (!IsMatrixScale(tensor)) return {};
+  if (const std::optional<int64_t> bad = FirstBadScale(tensor.view)) {
+    const int code = std::to_integer<int>(tensor.view.data[*bad]);
+    return MakeError(ErrorCode::kUnsupported,
+                     "tensor {} (in {}) has the scale 2^{} (code {}) at element {} of {}; scales "
+                     "of matrices must be within 2^{} to 2^{}",
+                     tensor.name, tensor.shard, code - 127, code, *bad, tensor.view.elements(),
+                     kMinWeightScale - 127, kMaxWeightScale - 127);
+  }
+  return {};
 }
 
 }  // namespace
@@ -87,8 +119,8 @@ std::optional<int64_t> FirstNonFinite(const TensorView& tensor) {
   return std::nullopt;
 }
 
-Status CheckFinite(std::span<const StoredTensor> tensors, WeightCheck mode,
-                   const ProgressFn& progress) {
+Status CheckWeightValues(std::span<const StoredTensor> tensors, WeightCheck mode,
+                         const ProgressFn& progress) {
   if (mode == WeightCheck::kNone) return {};
   uint64_t total = 0;
   for (const StoredTensor& tensor : tensors) total += tensor.view.bytes();
@@ -103,11 +135,7 @@ Status CheckFinite(std::span<const StoredTensor> tensors, WeightCheck mode,
   for (const StoredTensor& tensor : tensors) {
     if (!IsChecked(tensor, mode)) continue;
     if (progress) progress("checking weights", done, total);
-    if (const std::optional<int64_t> bad = FirstNonFinite(tensor.view)) {
-      return MakeError(ErrorCode::kDataLoss, "tensor {} (in {}) has {} at element {} of {}",
-                       tensor.name, tensor.shard, ShownElement(tensor.view, *bad), *bad,
-                       tensor.view.elements());
-    }
+    DI_RETURN_IF_ERROR(CheckTensor(tensor));
     done += tensor.view.bytes();
   }
   if (progress) progress("checking weights", done, total);

@@ -1,4 +1,4 @@
-// Looks for NaN and infinity in stored weights.
+// Looks for NaN, infinity and scales out of range in stored weights.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 namespace deepinfer {
 
 enum class WeightCheck {
-  kAuto,  // everything up to 1 GiB in all; above, all but routed experts and Engram tables
+  kAuto,  // everything up to 1 GiB in all; above, all but routed experts' codes and Engram tables
   kAll,
   kNone,
 };
@@ -22,8 +22,10 @@ enum class WeightCheck {
 // code in F8_E4M3 (0x7f, 0xff) and F8_E8M0 (255). Integer types have none. Reads every byte.
 std::optional<int64_t> FirstNonFinite(const TensorView& tensor);
 
-// The error names the tensor, its file, the element's index and its value. Tensors must have data.
-Status CheckFinite(std::span<const StoredTensor> tensors, WeightCheck mode,
-                   const ProgressFn& progress = {});
+// No weight may be NaN or infinite and no matrix may have a scale outside the range of
+// tensor/weight_scale.h. The error names the tensor, its file, the element's index, its value and,
+// for a scale, the range. Tensors must have data.
+Status CheckWeightValues(std::span<const StoredTensor> tensors, WeightCheck mode,
+                         const ProgressFn& progress = {});
 
 }  // namespace deepinfer

@@ -77,7 +77,7 @@ TEST_F(CheckpointTest, OpensShardsAndFindsEachTensorInItsOwn) {
     EXPECT_EQ(tensor.shard, index["weight_map"][tensor.name].get<std::string>());
   }
   EXPECT_EQ((*opened)->Find("norm.weight")->data[63], std::byte{2});
-  EXPECT_EQ((*opened)->Find("head.weight")->data[0], std::byte{1});
+  EXPECT_EQ((*opened)->Find("head.weight")->data[0], std::byte{0x40});
 }
 
 TEST_F(CheckpointTest, TheIndexWinsOverASingleFileBesideIt) {

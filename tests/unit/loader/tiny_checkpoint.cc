@@ -99,7 +99,7 @@ FileTensors TinyTensors() {
   for (const ExpectedTensor& want : ExpectedTensors(TinyConfig())) {
     const TensorView view{want.dtype, want.shape, nullptr};
     tensors[want.name] = {std::string(DTypeName(want.dtype)), want.shape,
-                          std::string(view.bytes(), '\1')};
+                          std::string(view.bytes(), '\x40')};
   }
   return tensors;
 }

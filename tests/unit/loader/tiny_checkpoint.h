@@ -50,7 +50,7 @@ void WriteBytes(const std::filesystem::path& path, const std::string& bytes);
 nlohmann::json TinyConfigJson();
 ModelConfig TinyConfig();
 
-// All tensors of TinyConfig(), each byte 1 (a finite number in every dtype).
+// All tensors of TinyConfig(), each byte 0x40 (a finite number in every dtype, a scale in range).
 FileTensors TinyTensors();
 
 void WriteConfig(const std::filesystem::path& dir, const nlohmann::json& config);

@@ -105,42 +105,70 @@ std::vector<StoredTensor> Stored(const Weights& plain, const Weights& expert,
   return tensors;
 }
 
-TEST(CheckFinite, ErrorsNameTensorFileValueAndElement) {
+TEST(CheckWeightValues, ErrorsNameTensorFileValueAndElement) {
   Weights weights(DType::kF32, {2, 5});
   weights.Set(7, std::numeric_limits<float>::quiet_NaN());
-  const Weights scale(DType::kF8E8M0, {2});
-  const auto checked = CheckFinite(Stored(weights, scale, scale), WeightCheck::kAll);
+  const Weights scale(DType::kF8E8M0, {2}, 127);
+  const auto checked = CheckWeightValues(Stored(weights, scale, scale), WeightCheck::kAll);
   ASSERT_FALSE(checked);
   EXPECT_EQ(checked.error().code, ErrorCode::kDataLoss);
   EXPECT_EQ(checked.error().message, "tensor norm.weight (in a) has NaN at element 7 of 10");
 
   weights.Set(7, -std::numeric_limits<float>::infinity());
-  EXPECT_THAT(CheckFinite(Stored(weights, scale, scale), WeightCheck::kAll).error().message,
+  EXPECT_THAT(CheckWeightValues(Stored(weights, scale, scale), WeightCheck::kAll).error().message,
               HasSubstr("has -infinity at element 7"));
 }
 
-TEST(CheckFinite, ModesDecideWhatIsRead) {
+TEST(CheckWeightValues, ModesDecideWhatIsRead) {
   const Weights good(DType::kBF16, {4});
-  Weights bad(DType::kF8E8M0, {4});
+  Weights bad(DType::kF8E8M0, {4}, 127);
   bad.Set<uint8_t>(2, 255);
   // Small checkpoints are checked whole.
-  EXPECT_THAT(CheckFinite(Stored(good, bad, good), WeightCheck::kAuto).error().message,
+  EXPECT_THAT(CheckWeightValues(Stored(good, bad, good), WeightCheck::kAuto).error().message,
               AllOf(HasSubstr("experts.0.w1.scale"), HasSubstr("NaN (code 255) at element 2")));
-  EXPECT_FALSE(CheckFinite(Stored(good, good, bad), WeightCheck::kAuto));
-  EXPECT_TRUE(CheckFinite(Stored(bad, bad, bad), WeightCheck::kNone));
+  EXPECT_FALSE(CheckWeightValues(Stored(good, good, bad), WeightCheck::kAuto));
+  EXPECT_TRUE(CheckWeightValues(Stored(bad, bad, bad), WeightCheck::kNone));
 
-  // Above 1 GiB only what is neither an expert nor a table; nothing may touch the large one, which
-  // here has no bytes at all.
-  std::vector<StoredTensor> large = Stored(good, bad, bad);
-  large.push_back(Described("layers.2.engram.embed.weight", DType::kF8E4M3, {int64_t{1} << 30}));
-  EXPECT_TRUE(CheckFinite(large, WeightCheck::kAuto));
+  // Above 1 GiB no codes of experts and no tables; nothing may touch the large ones, which here
+  // have no bytes at all.
+  std::vector<StoredTensor> large = Stored(good, good, bad);
+  large.push_back(Described("layers.2.engram.embed.weight", DType::kF8E4M3, {int64_t{1} << 29}));
+  large.push_back(Described("layers.2.ffn.experts.0.w1.weight", DType::kI8, {int64_t{1} << 29}));
+  EXPECT_TRUE(CheckWeightValues(large, WeightCheck::kAuto));
+  large[1].view = bad.view();
+  EXPECT_THAT(CheckWeightValues(large, WeightCheck::kAuto).error().message,
+              HasSubstr("experts.0.w1.scale"));
   large[0].view = bad.view();
-  EXPECT_THAT(CheckFinite(large, WeightCheck::kAuto).error().message, HasSubstr("norm.weight"));
+  EXPECT_THAT(CheckWeightValues(large, WeightCheck::kAuto).error().message,
+              HasSubstr("norm.weight"));
 }
 
-TEST(CheckFinite, ProgressEndsAtTheTotalOfWhatWasRead) {
+TEST(CheckWeightValues, ScalesOfMatricesLieInTheRangeThatKernelsCompute) {
+  const Weights good(DType::kBF16, {4});
+  for (int code = 0; code < 255; ++code) {
+    Weights scales(DType::kF8E8M0, {3}, 127);
+    scales.Set(2, static_cast<uint8_t>(code));
+    const bool in_range = code >= 127 - 63 && code <= 127 + 63;
+    EXPECT_EQ(CheckWeightValues(Stored(good, scales, good), WeightCheck::kAll).has_value(),
+              in_range)
+        << code;
+    // Engram rows are decoded alone, whatever their scale.
+    EXPECT_TRUE(CheckWeightValues(Stored(good, good, scales), WeightCheck::kAll)) << code;
+    EXPECT_TRUE(CheckWeightValues(Stored(good, scales, good), WeightCheck::kNone)) << code;
+  }
+  Weights scales(DType::kF8E8M0, {2, 3}, 127);
+  scales.Set<uint8_t>(4, 191);
+  const auto checked = CheckWeightValues(Stored(good, scales, good), WeightCheck::kAuto);
+  EXPECT_EQ(checked.error().code, ErrorCode::kUnsupported);
+  EXPECT_EQ(
+      checked.error().message,
+      "tensor layers.0.ffn.experts.0.w1.scale (in b) has the scale 2^64 (code 191) at element "
+      "4 of 6; scales of matrices must be within 2^-63 to 2^63");
+}
+
+TEST(CheckWeightValues, ProgressEndsAtTheTotalOfWhatWasRead) {
   const Weights plain(DType::kBF16, {300});
-  const Weights expert(DType::kF8E8M0, {50});
+  const Weights expert(DType::kF8E8M0, {50}, 127);
   const Weights table(DType::kF8E4M3, {10});
   uint64_t last_done = 0;
   uint64_t last_total = 1;
@@ -149,7 +177,7 @@ TEST(CheckFinite, ProgressEndsAtTheTotalOfWhatWasRead) {
     last_done = done;
     last_total = total;
   };
-  ASSERT_TRUE(CheckFinite(Stored(plain, expert, table), WeightCheck::kAuto, watch));
+  ASSERT_TRUE(CheckWeightValues(Stored(plain, expert, table), WeightCheck::kAuto, watch));
   EXPECT_EQ(last_done, 660u);
   EXPECT_EQ(last_total, 660u);
 }

@@ -9,7 +9,7 @@
 //     and fixed: fp32 targets put element k on lane k mod 16, k ascending; bf16 targets put
 //     elements 2i and 2i + 1 on lane i with one instruction.
 //   ScaleDot(v, code): v times 2^(code - 127), exact. Products of scales lie within 2^-100 to 2^100
-//     (weights are checked when the model is created).
+//     (weights: tensor/weight_scale.h).
 //   ExpandFp8(codes): 64 e4m3 codes, unscaled; ExpandFp8Half: 32 codes and zeros behind.
 //   ExpandFp4(codes, s0, s1): 64 e2m1 codes with the e8m0 scales of their halves; ExpandFp4Half
 //     likewise.

@@ -36,11 +36,8 @@ KernelProfile* g_profile = nullptr;
   X(candidates)       \
   X(select)           \
   X(gate)             \
-  X(swiglu)           \
   X(swiglu_q8)        \
   X(combine)          \
-  X(scatter_add)      \
-  X(add_round)        \
   X(engram_gather)    \
   X(engram_mix)
 

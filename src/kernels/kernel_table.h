@@ -24,7 +24,8 @@ inline constexpr int kAttentionBlock = 64;
 
 constexpr int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-// --- Matrices. All are row-major [rows = outputs N, cols = inputs K]. ---
+// --- Matrices. All are row-major [rows = outputs N, cols = inputs K]. Scales of weights lie within
+// kMinWeightScale to kMaxWeightScale (tensor/weight_scale.h; loader/weight_check.h looks). ---
 
 struct Fp8Matrix {
   const uint8_t* codes = nullptr;   // e4m3 [N, K]
@@ -369,16 +370,8 @@ struct KernelTable {
   void (*select)(ThreadPool&, const SelectArgs&);
 
   void (*gate)(ThreadPool&, const GateArgs&);
-  // u = bf16(weight * silu(min(a, limit)) * clamp(b, +-limit)); weight null means 1.
-  void (*swiglu)(ThreadPool&, const bf16* a, const bf16* b, const float* weight, int64_t rows,
-                 int64_t cols, float limit, bf16* u);
   void (*swiglu_q8)(ThreadPool&, const SwiGluArgs&);
   void (*combine)(ThreadPool&, const CombineArgs&);
-  // acc[rows[i]] += y[i] in fp32, i ascending; rows are distinct. acc [.., cols].
-  void (*scatter_add)(ThreadPool&, const bf16* y, const int32_t* rows, int64_t count, int64_t cols,
-                      float* acc);
-  // out = bf16(acc + y)
-  void (*add_round)(ThreadPool&, const float* acc, const bf16* y, int64_t count, bf16* out);
 
   void (*engram_gather)(ThreadPool&, const EngramGatherArgs&);
   void (*engram_mix)(ThreadPool&, const EngramMixArgs&);

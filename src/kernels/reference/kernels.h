@@ -35,13 +35,8 @@ void Candidates(ThreadPool& pool, const CandidateArgs& args);
 void Select(ThreadPool& pool, const SelectArgs& args);
 
 void Gate(ThreadPool& pool, const GateArgs& args);
-void SwiGlu(ThreadPool& pool, const bf16* a, const bf16* b, const float* weight, int64_t rows,
-            int64_t cols, float limit, bf16* u);
 void SwiGluQ8(ThreadPool& pool, const SwiGluArgs& args);
 void Combine(ThreadPool& pool, const CombineArgs& args);
-void ScatterAdd(ThreadPool& pool, const bf16* y, const int32_t* rows, int64_t count, int64_t cols,
-                float* acc);
-void AddRound(ThreadPool& pool, const float* acc, const bf16* y, int64_t count, bf16* out);
 
 void EngramGather(ThreadPool& pool, const EngramGatherArgs& args);
 void EngramMix(ThreadPool& pool, const EngramMixArgs& args);

@@ -61,21 +61,17 @@ void Gate(ThreadPool& pool, const GateArgs& args) {
   });
 }
 
-void SwiGlu(ThreadPool& pool, const bf16* a, const bf16* b, const float* weight, int64_t rows,
-            int64_t cols, float limit, bf16* u) {
-  pool.ParallelFor(rows, 4, [&](int64_t begin, int64_t end, int) {
-    for (int64_t r = begin; r < end; ++r) {
-      SwiGluRow(a + r * cols, b + r * cols, weight == nullptr ? 1.0f : weight[r], cols, limit,
-                u + r * cols);
-    }
-  });
-}
-
 void SwiGluQ8(ThreadPool& pool, const SwiGluArgs& args) {
   std::vector<bf16> own(args.u == nullptr ? args.rows * args.cols : 0);
   bf16* u = args.u == nullptr ? own.data() : args.u;
-  SwiGlu(pool, args.a, args.b, args.weight, args.rows, args.cols, args.limit, u);
-  QuantizeQ8(pool, {u, args.rows, args.cols, args.cols}, args.out);
+  const int64_t cols = args.cols;
+  pool.ParallelFor(args.rows, 4, [&](int64_t begin, int64_t end, int) {
+    for (int64_t r = begin; r < end; ++r) {
+      SwiGluRow(args.a + r * cols, args.b + r * cols, args.weight == nullptr ? 1 : args.weight[r],
+                cols, args.limit, u + r * cols);
+    }
+  });
+  QuantizeQ8(pool, {u, args.rows, cols, cols}, args.out);
 }
 
 void Combine(ThreadPool& pool, const CombineArgs& args) {
@@ -89,19 +85,6 @@ void Combine(ThreadPool& pool, const CombineArgs& args) {
       AddRow(args.shared + r * args.hidden, args.hidden, acc);
       for (int64_t d = 0; d < args.hidden; ++d) args.out[r * args.hidden + d] = ToBf16(acc[d]);
     }
-  });
-}
-
-void ScatterAdd(ThreadPool& pool, const bf16* y, const int32_t* rows, int64_t count, int64_t cols,
-                float* acc) {
-  pool.ParallelFor(count, 4, [&](int64_t begin, int64_t end, int) {
-    for (int64_t i = begin; i < end; ++i) AddRow(y + i * cols, cols, acc + rows[i] * cols);
-  });
-}
-
-void AddRound(ThreadPool& pool, const float* acc, const bf16* y, int64_t count, bf16* out) {
-  pool.ParallelFor(count, 1024, [&](int64_t begin, int64_t end, int) {
-    for (int64_t i = begin; i < end; ++i) out[i] = ToBf16(acc[i] + ToFloat(y[i]));
   });
 }
 

@@ -38,7 +38,15 @@ class GemmUnits : public ::testing::Test {
     const std::vector<bf16> a = Linear(x, 64, name + ".w1", name + ".w1_scale");
     const std::vector<bf16> b = Linear(x, 64, name + ".w3", name + ".w3_scale");
     std::vector<bf16> u(a.size());
-    Kernels().swiglu(pool_, a.data(), b.data(), route_weight, 6, 96, 10.0f, u.data());
+    std::vector<uint8_t> codes(u.size()), scales(u.size() / 32);
+    Kernels().swiglu_q8(pool_, {.rows = 6,
+                                .cols = 96,
+                                .a = a.data(),
+                                .b = b.data(),
+                                .weight = route_weight,
+                                .limit = 10.0f,
+                                .out = {codes.data(), scales.data(), 6, 96},
+                                .u = u.data()});
     return Linear(u, 96, name + ".w2", name + ".w2_scale");
   }
 

@@ -319,12 +319,6 @@ class Cases {
       }
       return out;
     });
-    Add("swiglu", [this](ThreadPool& pool, int64_t first, int64_t count) {
-      std::vector<bf16> u(count * kCols);
-      Kernels().swiglu(pool, x_.data() + first * kCols, q_.data() + first * kCols,
-                       f_.data() + first, count, kCols, 1.5f, u.data());
-      return AsBytes(u);
-    });
     Add("swiglu_q8", [this](ThreadPool& pool, int64_t first, int64_t count) {
       std::vector<bf16> u(count * kCols);
       Bytes codes(count * kCols), scales(count * kCols / 32), out;
@@ -353,19 +347,6 @@ class Cases {
                                .slots = slots_.data() + first * 3,
                                .shared = x_.data() + first * kCols,
                                .out = out.data()});
-      return AsBytes(out);
-    });
-    Add("scatter_add", [this](ThreadPool& pool, int64_t first, int64_t count) {
-      std::vector<int32_t> rows;
-      for (int64_t r = 0; r < count; ++r) rows.push_back(static_cast<int32_t>(r));
-      std::vector<float> acc(f_.begin() + first * kCols, f_.begin() + (first + count) * kCols);
-      Kernels().scatter_add(pool, x_.data() + first * kCols, rows.data(), count, kCols, acc.data());
-      return AsBytes(acc);
-    });
-    Add("add_round", [this](ThreadPool& pool, int64_t first, int64_t count) {
-      std::vector<bf16> out(count * kCols);
-      Kernels().add_round(pool, f_.data() + first * kCols, x_.data() + first * kCols, count * kCols,
-                          out.data());
       return AsBytes(out);
     });
   }

@@ -93,13 +93,21 @@ TEST(Gate, ImageRowsUseTheirBiasOnlyWhereOneIsGiven) {
 TEST(SwiGlu, TheGateIsClampedAboveAndTheOtherBranchOnBothSides) {
   Random random(2);
   ThreadPool pool(2);
-  constexpr int64_t kRows = 5, kCols = 33;
+  constexpr int64_t kRows = 5, kCols = 96;
   std::vector<bf16> a = random.Bf16s(kRows * kCols, 4), b = random.Bf16s(kRows * kCols, 4);
   a[0] = ToBf16(-300);  // no lower clamp: silu goes to zero
   const std::vector<float> weight = random.Floats(kRows);
   for (const float* w : {static_cast<const float*>(nullptr), weight.data()}) {
     std::vector<bf16> u(a.size());
-    Kernels().swiglu(pool, a.data(), b.data(), w, kRows, kCols, 2.5f, u.data());
+    std::vector<uint8_t> codes(a.size()), scales(a.size() / 32);
+    Kernels().swiglu_q8(pool, {.rows = kRows,
+                               .cols = kCols,
+                               .a = a.data(),
+                               .b = b.data(),
+                               .weight = w,
+                               .limit = 2.5f,
+                               .out = {codes.data(), scales.data(), kRows, kCols},
+                               .u = u.data()});
     for (int64_t i = 0; i < kRows * kCols; ++i) {
       const double gate = std::min<double>(ToFloat(a[i]), 2.5);
       const double up = std::clamp<double>(ToFloat(b[i]), -2.5, 2.5);
@@ -110,30 +118,6 @@ TEST(SwiGlu, TheGateIsClampedAboveAndTheOtherBranchOnBothSides) {
           << i;
     }
   }
-}
-
-TEST(ScatterAdd, RowsGoWhereTheyBelongAndOthersStay) {
-  Random random(3);
-  ThreadPool pool(2);
-  constexpr int64_t kCols = 19;
-  const std::vector<int32_t> rows = {7, 0, 3, 11, 4};
-  const std::vector<bf16> y = random.Bf16s(std::ssize(rows) * kCols);
-  std::vector<float> acc = random.Floats(12 * kCols), want = acc;
-  Kernels().scatter_add(pool, y.data(), rows.data(), std::ssize(rows), kCols, acc.data());
-  for (size_t i = 0; i < rows.size(); ++i) {
-    for (int64_t d = 0; d < kCols; ++d) want[rows[i] * kCols + d] += ToFloat(y[i * kCols + d]);
-  }
-  EXPECT_EQ(acc, want);
-}
-
-TEST(AddRound, TheSumIsRoundedOnce) {
-  Random random(4);
-  ThreadPool pool(2);
-  const std::vector<float> acc = random.Floats(3001);
-  const std::vector<bf16> y = random.Bf16s(3001);
-  std::vector<bf16> out(3001);
-  Kernels().add_round(pool, acc.data(), y.data(), 3001, out.data());
-  for (size_t i = 0; i < out.size(); ++i) ASSERT_EQ(out[i], ToBf16(acc[i] + ToFloat(y[i])));
 }
 
 TEST(EngramGather, RowsAreDecodedIntoTheirColumns) {

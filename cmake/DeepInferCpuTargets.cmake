@@ -36,5 +36,5 @@ else()
   deepinfer_cpu_target(scalar)
 endif()
 
-deepinfer_library(kernels/cpu DEPS kernels kernels/reference)
+deepinfer_library(kernels/cpu DEPS kernels)
 target_sources(deepinfer_kernels_cpu PRIVATE ${DEEPINFER_CPU_OBJECTS})

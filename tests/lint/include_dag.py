@@ -23,7 +23,7 @@ ARROWS = {
     "sched": ["cache"],
     "kernels": ["tensor"],
     "kernels/reference": ["kernels", "tensor"],
-    "kernels/cpu": ["kernels", "tensor", "kernels/reference"],
+    "kernels/cpu": ["kernels", "tensor"],
     "model/v41": ["kernels", "tensor", "config"],
     "engine": ["config", "loader", "tokenizer", "chat", "sampling", "kernels",
                "kernels/reference", "kernels/cpu", "model/v41", "tensor"],

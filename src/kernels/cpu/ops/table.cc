@@ -8,7 +8,6 @@
 #include "kernels/cpu/ops/norm_rope.h"
 #include "kernels/cpu/ops/quantize.h"
 #include "kernels/cpu/ops/select.h"
-#include "kernels/reference/reference.h"
 
 namespace deepinfer::kernels::cpu::DEEPINFER_TARGET {
 
@@ -16,36 +15,34 @@ namespace deepinfer::kernels::cpu::DEEPINFER_TARGET {
 #define DEEPINFER_NAME(x) DEEPINFER_STRING(x)
 
 const KernelTable& Table() {
-  static const KernelTable table = [] {
-    KernelTable t = reference::Table();
-    t.name = DEEPINFER_NAME(DEEPINFER_TARGET);
-    t.quantize_q8 = QuantizeQ8;
-    t.round_q4u = RoundQ4u;
-    t.pack_window = PackWindow;
-    t.pack_kv = PackKv;
-    t.pack_index_key = PackIndexKey;
-    t.gemm = Gemm;
-    t.attention = Attention;
-    t.pool_pairs = PoolPairs;
-    t.scale_bf16 = ScaleBf16;
-    t.index_scores = IndexScores;
-    t.candidates = Candidates;
-    t.select = Select;
-    t.rms_norm = RmsNorm;
-    t.rope = Rope;
-    t.mhc_mixes = MhcMixes;
-    t.mhc_collapse = MhcCollapse;
-    t.mhc_expand = MhcExpand;
-    t.stream_mean = StreamMean;
-    t.gate = Gate;
-    t.swiglu_q8 = SwiGluQ8;
-    t.combine = Combine;
-    t.engram_gather = EngramGather;
-    t.engram_mix = EngramMix;
-    t.top_logits = TopLogits;
-    return t;
-  }();
-  return table;
+  static constexpr KernelTable kTable = {
+      .name = DEEPINFER_NAME(DEEPINFER_TARGET),
+      .quantize_q8 = QuantizeQ8,
+      .round_q4u = RoundQ4u,
+      .pack_window = PackWindow,
+      .pack_kv = PackKv,
+      .pack_index_key = PackIndexKey,
+      .gemm = Gemm,
+      .rms_norm = RmsNorm,
+      .rope = Rope,
+      .mhc_mixes = MhcMixes,
+      .mhc_collapse = MhcCollapse,
+      .mhc_expand = MhcExpand,
+      .stream_mean = StreamMean,
+      .attention = Attention,
+      .pool_pairs = PoolPairs,
+      .scale_bf16 = ScaleBf16,
+      .index_scores = IndexScores,
+      .candidates = Candidates,
+      .select = Select,
+      .gate = Gate,
+      .swiglu_q8 = SwiGluQ8,
+      .combine = Combine,
+      .engram_gather = EngramGather,
+      .engram_mix = EngramMix,
+      .top_logits = TopLogits,
+  };
+  return kTable;
 }
 
 }  // namespace deepinfer::kernels::cpu::DEEPINFER_TARGET

@@ -19,6 +19,7 @@ struct ByteSet {
     }
   }
   bool Contains(uint32_t byte) const { return (words[byte >> 6] >> (byte & 63)) & 1; }
+  friend bool operator==(const ByteSet&, const ByteSet&) = default;
   bool Intersects(const ByteSet& other) const {
     uint64_t both = 0;
     for (size_t i = 0; i < words.size(); ++i) both |= words[i] & other.words[i];

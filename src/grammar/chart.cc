@@ -195,6 +195,17 @@ ByteSet Chart::FirstBytes(uint32_t begin, uint32_t end) const {
   return set;
 }
 
+ByteSet Chart::PossibleBytes(uint32_t begin, uint32_t end) const {
+  ByteSet set;
+  for (uint32_t i = begin; i < end; ++i) {
+    for (const ByteEdge& edge : program_->bytes(items_[i].state)) {
+      uint64_t reg = items_[i].reg;
+      if (edge.ops == 0 || program_->Apply(edge.ops, reg)) set.AddRange(edge.first, edge.last);
+    }
+  }
+  return set;
+}
+
 size_t Chart::bytes_used() const {
   return sizeof(*this) + frames_.capacity() * sizeof(Frame) + links_.capacity() * sizeof(Link) +
          items_.capacity() * sizeof(Item) + frame_of_rule_.capacity() * sizeof(uint32_t);

@@ -67,6 +67,8 @@ class Chart {
   void ResetBottomRegisterRead() { bottom_register_read_ = false; }
   // The bytes that the items can go by, guards aside.
   ByteSet FirstBytes(uint32_t begin, uint32_t end) const;
+  // The bytes that Step would find a way by.
+  ByteSet PossibleBytes(uint32_t begin, uint32_t end) const;
 
   // Appends all that can decide what follows the set [begin, end): its items and the frames they
   // can return to, numbered by first mention. `reg_class(state, reg)` names a register. False, with

@@ -235,10 +235,7 @@ bool Matcher::CanEnd() {
 bool Matcher::MustEnd() {
   if (has_ended()) return false;
   const uint32_t begin = CloseCurrent();
-  const auto closed = chart_.items(begin, chart_.size());
-  const bool stuck = std::all_of(closed.begin(), closed.end(), [this](const Item& item) {
-    return grammar_->program().bytes(item.state).empty();
-  });
+  const bool stuck = chart_.PossibleBytes(begin, chart_.size()) == ByteSet();
   chart_.CutBack(CurrentMark());
   return stuck;
 }
@@ -250,7 +247,7 @@ std::string Matcher::ForcedBytes(size_t max_bytes) {
   bool may_end = *can_end_;
   while (forced.size() < max_bytes && !may_end) {
     const uint32_t end = chart_.size();
-    const ByteSet first = chart_.FirstBytes(begin, end);
+    const ByteSet first = chart_.PossibleBytes(begin, end);
     int count = 0;
     uint8_t byte = 0;
     for (uint32_t word = 0; word < 4; ++word) {
@@ -286,7 +283,7 @@ bool Matcher::LongerTokenAllowed(std::string_view forced, size_t from) {
   if (!StepBytes(forced, begin)) return false;
   chart_.Close(begin);
   const uint32_t end = chart_.size();
-  const ByteSet first = chart_.FirstBytes(begin, end);
+  const ByteSet first = chart_.PossibleBytes(begin, end);
   bool allowed = false;
   // One more byte is as good as the whole token: the rest of its subtree may still be refused,
   // then a token is left to the model that could have been forced, which is always right.

@@ -219,7 +219,8 @@ class RegexParser {
     } else if (reader_.peek() != '{' || !ReadCounts(min, max)) {
       return atom;
     }
-    if (tree_.nodes[atom].kind == RegexKind::kAssertion) {
+    const bool group = reader_.text[start] == '(';
+    if (tree_.nodes[atom].kind == RegexKind::kAssertion && !group) {
       return reader_.Fail(ErrorCode::kInvalidArgument, start, "an assertion cannot be repeated");
     }
     if (min > max || min > kMaxCount || (max != kUnbounded && max > kMaxCount)) {

@@ -15,7 +15,7 @@ namespace deepinfer::grammar {
 namespace {
 
 constexpr int32_t kEnd = 0;     // the end token; 1 has no bytes
-constexpr size_t kLongest = 6;  // bytes that the oracle looks at
+constexpr size_t kLongest = 5;  // bytes that the oracle looks at
 
 std::vector<std::string> Tokens() {
   return {"</s>", "",   "a",   "b",   "c",  "aa",  "ab",  "ba",

@@ -50,6 +50,16 @@ TEST(Matcher, EndTokensOnlyWhereTheTextIsComplete) {
   EXPECT_THAT(matcher.Rollback(2).error().message, HasSubstr("cannot undo 2 tokens of 1"));
 }
 
+TEST(Matcher, WhatACountForbidsIsNoChoice) {
+  const auto grammar = Compile(PlainRegexToIr, "a{300}b{0,400}");
+  Matcher matcher(*grammar);
+  EXPECT_EQ(matcher.ForcedBytes(1000), std::string(300, 'a'));
+  ASSERT_TRUE(matcher.AdvanceBytes(std::string(300, 'a') + std::string(399, 'b')).has_value());
+  EXPECT_FALSE(matcher.MustEnd());
+  ASSERT_TRUE(matcher.Advance(1 + 'b').has_value());
+  EXPECT_TRUE(matcher.MustEnd());
+}
+
 TEST(Matcher, VocabularyWithoutANeededByteIsRefused) {
   const auto vocabulary = *Vocabulary::Create({"", "a", "bc"}, {0});
   EXPECT_THAT(Compile(PlainRegexToIr, "ab", vocabulary).error().message, HasSubstr("byte 0x62"));

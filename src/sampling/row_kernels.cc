@@ -240,7 +240,7 @@ std::span<Candidate> Gather(const RowView& row, float low, float below, RowScrat
     int32_t token = FirstToken(b);
     for (const float z : Block(row, b)) {
       *out = {z, token++};
-      out += (z >= low) & (z < below) ? 1 : 0;
+      out += ((z >= low) & (z < below)) ? 1 : 0;
     }
   }
   return {scratch.candidates.data(), out};

@@ -30,6 +30,7 @@ std::shared_ptr<const Vocabulary> SmallVocabulary() {
 std::vector<bool> MaskOf(Matcher& matcher) {
   std::vector<uint32_t> words(matcher.grammar().vocabulary().mask_words());
   const Status filled = matcher.FillMask(words);
+  if (!filled && filled.error().code == ErrorCode::kResourceExhausted) RC_DISCARD("ambiguous");
   RC_ASSERT(filled.has_value());
   std::vector<bool> mask;
   for (int32_t token = 0; token < matcher.grammar().vocabulary().size(); ++token) {
@@ -85,7 +86,10 @@ RC_GTEST_PROP(GrammarMatcher, MaskIsExactlyWhatCanBeCompleted, ()) {
 }
 
 RC_GTEST_PROP(GrammarMatcher, RollbackAndForkEqualAReplay, ()) {
-  const auto grammar = CompiledGrammar::Create(RandomGrammar::Draw(), SmallVocabulary());
+  Limits limits;
+  limits.max_step_work =
+      10'000;  // every step replays all tokens: very ambiguous grammars take long
+  const auto grammar = CompiledGrammar::Create(RandomGrammar::Draw(), SmallVocabulary(), limits);
   if (!grammar) RC_DISCARD("no language");
   Matcher matcher(*grammar);
   std::vector<int32_t> taken;
@@ -110,7 +114,11 @@ RC_GTEST_PROP(GrammarMatcher, RollbackAndForkEqualAReplay, ()) {
       }
       if (allowed.empty()) continue;
       taken.push_back(*rc::gen::elementOf(allowed));
-      RC_ASSERT(matcher.Advance(taken.back()).has_value());
+      const Status advanced = matcher.Advance(taken.back());
+      if (!advanced && advanced.error().code == ErrorCode::kResourceExhausted) {
+        RC_DISCARD("ambiguous");
+      }
+      RC_ASSERT(advanced.has_value());
     }
     Matcher replay(*grammar);
     RC_ASSERT(*replay.AcceptSeveral(taken) == taken.size());

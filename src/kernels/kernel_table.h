@@ -154,13 +154,15 @@ inline GemmItem MakeGemm(const RowsView& x, const Bf16Matrix& w, float* y, int64
 // KV record: dim/2 bytes of e2m1 codes, then dim/16 e4m3 scales.
 // Index-key record: dim/2 bytes of e2m1 codes, then dim/32 e8m0 scales.
 
-// Entries in blocks: entry j is record j mod entries_per_block of blocks[j / entries_per_block].
+// Entries in blocks: entry j is record j mod entries_per_block of blocks[j / entries_per_block],
+// whose records start `offset` bytes into it.
 struct EntryBlocks {
   const uint8_t* const* blocks = nullptr;
   int64_t entries_per_block = 1;
   int64_t entry_bytes = 0;
+  int64_t offset = 0;
   const uint8_t* entry(int64_t j) const {
-    return blocks[j / entries_per_block] + (j % entries_per_block) * entry_bytes;
+    return blocks[j / entries_per_block] + offset + (j % entries_per_block) * entry_bytes;
   }
 };
 

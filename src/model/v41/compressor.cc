@@ -1,6 +1,7 @@
 // Compressor of a KV source: latents, compressed KV entries and index keys. Source: spec model-v41
 // sections 2.5.4, 2.5.5.
 #include <algorithm>
+#include <cstring>
 
 #include "model/v41/forward_pass.h"
 #include "model/v41/record_view.h"
@@ -8,16 +9,36 @@
 
 namespace deepinfer::model::v41 {
 
-// Completed groups of one segment: entries [first, first + count).
 namespace {
+
+// Completed groups of one segment: entries [first, first + count), of which the leading `dropped`
+// end below the write floor.
 struct Groups {
-  int64_t first = 0, count = 0;
+  int64_t first = 0, count = 0, dropped = 0;
 };
 
 Groups NewGroups(const Segment& segment, int ratio) {
   const int64_t first = segment.chunk_position / ratio;
-  return {first, segment.end() / ratio - first};
+  const int64_t count = segment.end() / ratio - first;
+  return {first, count, std::clamp<int64_t>(segment.write_floor / ratio - first, 0, count)};
 }
+
+// Compacts latents [groups, dim] of all segments to those that are written; returns their number.
+int64_t DropGroups(std::span<const Segment> segments, int ratio, int64_t dim, bf16* latent) {
+  int64_t from = 0, kept = 0;
+  for (const Segment& segment : segments) {
+    const Groups groups = NewGroups(segment, ratio);
+    const int64_t count = groups.count - groups.dropped;
+    if (from + groups.dropped != kept) {
+      std::memmove(latent + kept * dim, latent + (from + groups.dropped) * dim,
+                   count * dim * sizeof(bf16));
+    }
+    from += groups.count;
+    kept += count;
+  }
+  return kept;
+}
+
 }  // namespace
 
 void ForwardPass::Compress(int layer, const bf16* x) {
@@ -30,14 +51,14 @@ void ForwardPass::Compress(int layer, const bf16* x) {
 
   // Latents of the groups that this batch completes, segment after segment.
   auto* latent = workspace_.Get<bf16>(Slot::kLatent, rows_ * dim);
-  int64_t groups = rows_;
   if (ratio == 1) {
     kernels_.Multiply(pool_, kernels::MakeGemm(kernels::RowsView{x, rows_, config_.hidden_size,
                                                                  config_.hidden_size},
                                                weights.wkv, latent, dim));
   } else {
-    groups = PoolGroups(layer, x, latent);
+    PoolGroups(layer, x, latent);
   }
+  const int64_t groups = DropGroups(segments_, ratio, dim, latent);
   if (groups == 0) return;
   kernels_.rms_norm(pool_, {latent, groups, dim, dim}, weights.norm, eps, latent);
   Observe(block.name, "latent", DType::kBF16, {groups, dim}, latent);
@@ -46,16 +67,14 @@ void ForwardPass::Compress(int layer, const bf16* x) {
   auto* positions = workspace_.Get<int64_t>(Slot::kGroupPositions, groups);
   auto** kv_out = workspace_.Get<uint8_t*>(Slot::kRecordPointers, 2 * groups);
   auto** index_out = kv_out + groups;
+  const int64_t source = SourceIndex(layer);
   int64_t g = 0;
   for (const Segment& segment : segments_) {
     const Groups fresh = NewGroups(segment, ratio);
-    KvSourceState& source = Source(segment, layer);
-    source.kv.Grow(fresh.first + fresh.count);
-    source.index_keys.Grow(fresh.first + fresh.count);
-    for (int64_t j = fresh.first; j < fresh.first + fresh.count; ++j, ++g) {
+    for (int64_t j = fresh.first + fresh.dropped; j < fresh.first + fresh.count; ++j, ++g) {
       positions[g] = j * ratio;
-      kv_out[g] = source.kv.entry(j);
-      index_out[g] = source.index_keys.entry(j);
+      kv_out[g] = segment.state->KvEntry(source, j);
+      index_out[g] = segment.state->IndexKey(source, j);
     }
   }
   const Rotation rotation{workspace_.Get<float>(Slot::kGroupCos, groups * half),
@@ -80,9 +99,9 @@ void ForwardPass::Compress(int layer, const bf16* x) {
   }
 }
 
-// Ratio 2: fp32 keys and gates of all rows, an open group of an earlier chunk put before them, a
-// trailing odd token kept as the new open group.
-int64_t ForwardPass::PoolGroups(int layer, const bf16* x, bf16* latent) {
+// Ratio 2: fp32 keys and gates of all rows, an open group of an earlier chunk put before them. The
+// first tokens of the last groups are kept: one may be open now, or after a rollback.
+void ForwardPass::PoolGroups(int layer, const bf16* x, bf16* latent) {
   const CompressorWeights& weights = model_.weights_->layers[layer].compressor;
   const int64_t dim = config_.head_dim, hidden = config_.hidden_size;
   auto* k = workspace_.Get<float>(Slot::kCompressorK, rows_ * dim);
@@ -95,30 +114,32 @@ int64_t ForwardPass::PoolGroups(int layer, const bf16* x, bf16* latent) {
   const int64_t capacity = rows_ + std::ssize(segments_);
   auto* pairs_k = workspace_.Get<float>(Slot::kPairsK, capacity * dim);
   auto* pairs_g = workspace_.Get<float>(Slot::kPairsG, capacity * dim);
+  const int64_t source = SourceIndex(layer);
   int64_t filled = 0;
   for (const Segment& segment : segments_) {
-    std::vector<float>& tail = Source(segment, layer).tail;
+    const SequenceState& state = *segment.state;
     const float* first_k = k + segment.chunk_row * dim;
     const float* first_g = g + segment.chunk_row * dim;
-    const bool open_before = segment.chunk_position % 2 == 1;
-    const bool open_after = segment.end() % 2 == 1;
-    if (open_before) {
-      std::copy_n(tail.data(), dim, pairs_k + filled * dim);
-      std::copy_n(tail.data() + dim, dim, pairs_g + filled * dim);
+    const int64_t start = segment.chunk_position, end = segment.end();
+    if (start % 2 == 1) {
+      const float* tail = state.Tail(source, start - 1);
+      std::copy_n(tail, dim, pairs_k + filled * dim);
+      std::copy_n(tail + dim, dim, pairs_g + filled * dim);
       ++filled;
     }
     // A single token that closes nothing is only kept.
-    const int64_t whole = segment.chunk_rows - (open_after ? 1 : 0);
+    const int64_t whole = segment.chunk_rows - end % 2;
     std::copy_n(first_k, whole * dim, pairs_k + filled * dim);
     std::copy_n(first_g, whole * dim, pairs_g + filled * dim);
     filled += whole;
-    if (open_after) {
-      std::copy_n(first_k + whole * dim, dim, tail.data());
-      std::copy_n(first_g + whole * dim, dim, tail.data() + dim);
+    const int64_t kept = std::max(start, end - 2 * state.layout().tail_slots);
+    for (int64_t p = kept + kept % 2; p < end; p += 2) {
+      float* tail = state.Tail(source, p);
+      std::copy_n(first_k + (p - start) * dim, dim, tail);
+      std::copy_n(first_g + (p - start) * dim, dim, tail + dim);
     }
   }
   kernels_.pool_pairs(pool_, pairs_k, pairs_g, filled / 2, dim, latent);
-  return filled / 2;
 }
 
 }  // namespace deepinfer::model::v41

@@ -14,7 +14,7 @@ using kernels::Q8Rows;
 using kernels::WindowView;
 
 // Context KV of every accepted position, for each stage: no norm and no mHC on this path. Only the
-// last window's positions are kept, so only they are computed.
+// positions that the rings keep are computed.
 void ForwardPass::FillDraftRings() {
   const DraftWeights& draft = model_.weights_->draft;
   const int64_t hidden = config_.hidden_size, half = config_.rope_dim / 2;
@@ -22,7 +22,8 @@ void ForwardPass::FillDraftRings() {
   Observe("", "taps", DType::kBF16, {rows_, width}, taps_);
   for (const Segment& segment : segments_) {
     if (!segment.state->with_draft() || segment.rows == 0) continue;
-    const int64_t count = std::min(segment.rows, config_.sliding_window);
+    const int64_t bytes = config_.window_entry_bytes();
+    const int64_t count = std::min(segment.rows, segment.state->layout().ring_slots);
     const int64_t row = segment.row + segment.rows - count;
     const Q8Rows taps =
         Quantize({taps_ + row * width, count, width, width}, Slot::kTapCodes, Slot::kTapScales);
@@ -34,17 +35,12 @@ void ForwardPass::FillDraftRings() {
         Quantize({m, count, hidden, hidden}, Slot::kMainCodes, Slot::kMainScales);
     const Rotation rotation{window_.cos + row * half, window_.sin + row * half};
     for (size_t stage = 0; stage < draft.stages.size(); ++stage) {
-      WindowRing& ring = segment.state->draft_rings_[stage];
-      if (segment.decoder_start > segment.chunk_position) {
-        ring.first_valid = std::max(ring.first_valid, segment.decoder_start);
-      }
-      auto* records =
-          workspace_.Get<uint8_t>(Slot::kDraftRecords, count * config_.window_entry_bytes());
+      const int64_t ring = config_.num_layers + static_cast<int64_t>(stage);
+      auto* records = workspace_.Get<uint8_t>(Slot::kDraftRecords, count * bytes);
       WindowKv(draft.stages[stage], quantized, rotation, false, records);
       for (int64_t i = 0; i < count; ++i) {
-        const int64_t position = positions_[row + i];
-        std::memcpy(ring.records.data() + position % ring.slots * ring.entry_bytes,
-                    records + i * ring.entry_bytes, ring.entry_bytes);
+        std::memcpy(segment.state->WindowRecord(ring, positions_[row + i]), records + i * bytes,
+                    bytes);
       }
     }
   }
@@ -89,11 +85,16 @@ void DraftPass::RunStage(int stage) {
   Observe(block.name, "attn_in", DType::kBF16, {rows_, hidden}, x);
   WindowKv(block, quantized, rotation_, true, records_);
 
-  // Every row sees the whole ring, in slot order, and the whole block: "positions" of this view
-  // are ring slots, then rows of the block.
-  const WindowRing& ring = state_.draft_rings_[stage];
-  const int64_t context = std::min(window, state_.length());
-  const WindowView view{ring.records.data(), ring.slots, records_, context, ring.entry_bytes};
+  // Every row sees the last window's positions, ordered as in a ring of just the window (position
+  // mod window), and the whole block: "positions" of this view are places in that ring, then rows
+  // of the block.
+  const int64_t context = std::min(window, state_.length()), bytes = config_.window_entry_bytes();
+  auto* ring = workspace_.Get<uint8_t>(Slot::kDraftRecords, window * bytes);
+  for (int64_t p = state_.length() - context; p < state_.length(); ++p) {
+    std::memcpy(ring + p % window * bytes, state_.WindowRecord(config_.num_layers + stage, p),
+                bytes);
+  }
+  const WindowView view{ring, window, records_, context, bytes};
   auto* lists = workspace_.Get<AttentionQuery>(Slot::kQueryLists, rows_);
   for (int64_t r = 0; r < rows_; ++r) {
     lists[r] = AttentionQuery{.window = &view,

@@ -9,18 +9,19 @@ namespace deepinfer::model::v41 {
 
 using kernels::Q8Rows;
 
-// Table rows of every running row. A row's lookback is the chunk before it, then the history.
+// Table rows of every running row. A row's lookback is the chunk before it, then the history, then
+// nothing: dead tokens.
 void ForwardPass::HashRows(int table, int64_t* ids) const {
   const int64_t columns = config_.engram_columns();
   const int64_t size = config_.engram_max_ngram;
   std::vector<int32_t> recent(size);
   for (const Segment& segment : segments_) {
-    const std::vector<int32_t>& history = segment.state->engram_history_;
     for (int64_t r = segment.row; r < segment.row + segment.rows; ++r) {
       const int64_t offset = positions_[r] - segment.chunk_position;  // in the chunk
       for (int64_t k = 0; k < size; ++k) {
-        recent[k] = k <= offset ? compressed_tokens_[segment.chunk_row + offset - k]
-                                : history[std::ssize(history) - (k - offset)];
+        recent[k] = k <= offset          ? compressed_tokens_[segment.chunk_row + offset - k]
+                    : k <= positions_[r] ? segment.state->History(positions_[r] - k)
+                                         : kDeadToken;
       }
       model_.engram_hash_->Rows(table, recent, ids + r * columns);
     }

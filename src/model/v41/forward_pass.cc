@@ -28,6 +28,7 @@ void ForwardPass::Start(std::span<const SequenceChunk> chunks) {
   rows_ = 0;
   for (size_t i = 0; i < chunks.size(); ++i) {
     const SequenceChunk& chunk = chunks[i];
+    OpenState(chunk);
     const int64_t rows = std::ssize(chunk.tokens), position = chunk.state->length();
     segments_[i] = Segment{.state = chunk.state,
                            .row = rows_,
@@ -37,6 +38,7 @@ void ForwardPass::Start(std::span<const SequenceChunk> chunks) {
                            .chunk_position = position,
                            .chunk_rows = rows,
                            .decoder_start = chunk.decoder_start,
+                           .write_floor = chunk.write_floor,
                            .logits_rows = chunk.logits_rows};
     rows_ += rows;
     any_image = any_image || !chunk.is_image.empty();
@@ -75,6 +77,21 @@ void ForwardPass::Start(std::span<const SequenceChunk> chunks) {
   FillRotation(*model_.window_rope_, {positions_, static_cast<size_t>(rows_)}, window_);
   FillRotation(*model_.compressed_rope_, {positions_, static_cast<size_t>(rows_)}, compressed_);
   Embed(tokens);
+}
+
+// A state that starts at replay_start, and blocks for the chunk.
+void ForwardPass::OpenState(const SequenceChunk& chunk) const {
+  SequenceState& state = *chunk.state;
+  if (state.length() == 0 && chunk.replay_start > 0) {
+    state.StartAt(chunk.replay_start);
+    const auto lookback =
+        config_.engram_layers.empty() ? std::span<const int32_t>() : chunk.lookback;
+    int64_t position = chunk.replay_start - std::ssize(lookback);
+    for (const int32_t token : lookback) {
+      state.History(position++) = token < 0 ? kDeadToken : model_.engram_hash_->Compress(token);
+    }
+  }
+  state.Reserve(state.length() + std::ssize(chunk.tokens));
 }
 
 // Spec 2.2, with the KV projections first: they are all that rows before decoder_start still need
@@ -123,18 +140,12 @@ const AttentionQuery* ForwardPass::BuildLists(int layer) {
   auto* entries = workspace_.Get<EntryBlocks>(Slot::kEntryViews, std::ssize(segments_));
   for (size_t i = 0; i < segments_.size(); ++i) {
     const Segment& segment = segments_[i];
-    const WindowRing& ring = segment.state->windows_[layer];
+    const int64_t bytes = config_.window_entry_bytes();
     const ChunkRecords records = RecordsOf(layer, segment);
-    views[i] = {ring.records.data(), ring.slots, window_records_ + records.row * ring.entry_bytes,
-                records.position, ring.entry_bytes};
-    if (role.ratio > 0) {
-      KvSourceState& source = Source(segment, role.kv_source);
-      entries[i] = {source.kv.blocks(), EntryStore::kEntriesPerBlock, source.kv.entry_bytes()};
-    }
-    // Layers behind the decoder's first have no window KV before decoder_start.
-    const int64_t first_valid = layer > config_.decoder_layer
-                                    ? std::max(ring.first_valid, segment.decoder_start)
-                                    : ring.first_valid;
+    views[i] = {segment.state->Ring(layer), segment.state->layout().ring_slots,
+                window_records_ + records.row * bytes, records.position, bytes};
+    if (role.ratio > 0) entries[i] = KvEntries(segment, role.kv_source);
+    const int64_t first_valid = FirstValid(layer, segment);
     for (int64_t r = segment.row; r < segment.row + segment.rows; ++r) {
       const int64_t position = positions_[r];
       lists[r] = {.window = &views[i],
@@ -190,18 +201,22 @@ ForwardPass::ChunkRecords ForwardPass::RecordsOf(int layer, const Segment& segme
   return {segment.row, segment.position};
 }
 
+int64_t ForwardPass::FirstValid(int layer, const Segment& segment) const {
+  const SlotHeader& header = *segment.state->header_;
+  // Layers behind the decoder's first have no window KV before decoder_start.
+  return layer > config_.decoder_layer ? std::max(header.decoder_first_valid, segment.decoder_start)
+                                       : header.first_valid;
+}
+
 void ForwardPass::CommitWindows(int layer) {
-  for (Segment& segment : segments_) {
-    WindowRing& ring = segment.state->windows_[layer];
-    if (layer > config_.decoder_layer) {
-      ring.first_valid = std::max(ring.first_valid, segment.decoder_start);
-    }
+  const int64_t bytes = config_.window_entry_bytes();
+  for (const Segment& segment : segments_) {
     const ChunkRecords records = RecordsOf(layer, segment);
-    const uint8_t* first = window_records_ + records.row * ring.entry_bytes;
-    for (int64_t p = std::max(records.position, segment.end() - ring.slots); p < segment.end();
-         ++p) {
-      std::memcpy(ring.records.data() + p % ring.slots * ring.entry_bytes,
-                  first + (p - records.position) * ring.entry_bytes, ring.entry_bytes);
+    const uint8_t* first = window_records_ + records.row * bytes;
+    const int64_t kept = segment.end() - segment.state->layout().ring_slots;
+    for (int64_t p = std::max(records.position, kept); p < segment.end(); ++p) {
+      std::memcpy(segment.state->WindowRecord(layer, p), first + (p - records.position) * bytes,
+                  bytes);
     }
   }
 }
@@ -251,17 +266,17 @@ void ForwardPass::Logits(HeadOutput& head) {
   Observe("", "logits", DType::kF32, {wanted, vocab}, head.logits.data());
 }
 
-// Advances the states: Engram history and length.
+// Advances the states: Engram history, what the decoder's windows begin with, length.
 void ForwardPass::Finish() {
   for (const Segment& segment : segments_) {
     SequenceState& state = *segment.state;
-    std::vector<int32_t>& history = state.engram_history_;
-    const int64_t size = std::ssize(history),
-                  kept = std::max<int64_t>(0, size - segment.chunk_rows);
-    std::move(history.end() - kept, history.end(), history.begin());
-    std::copy_n(compressed_tokens_ + segment.chunk_row + segment.chunk_rows - (size - kept),
-                size - kept, history.begin() + kept);
-    state.length_ = segment.end();
+    const int64_t kept = segment.end() - state.layout().history_slots;
+    for (int64_t p = std::max(segment.chunk_position, kept); p < segment.end(); ++p) {
+      state.History(p) = compressed_tokens_[segment.chunk_row + p - segment.chunk_position];
+    }
+    state.header_->decoder_first_valid =
+        std::max(state.header_->decoder_first_valid, segment.decoder_start);
+    state.Advance(segment.end());
   }
 }
 
@@ -270,8 +285,18 @@ int64_t ForwardPass::SourceIndex(int layer) const {
   return std::find(sources.begin(), sources.end(), layer) - sources.begin();
 }
 
-KvSourceState& ForwardPass::Source(const Segment& segment, int layer) const {
-  return segment.state->kv_sources_[SourceIndex(layer)];
+EntryBlocks ForwardPass::KvEntries(const Segment& segment, int layer) const {
+  const CacheLayout& layout = segment.state->layout();
+  const KvSourceLayout& source = layout.sources[SourceIndex(layer)];
+  return {segment.state->blocks_.data(), source.entries_per_block, layout.kv_bytes,
+          source.kv_offset};
+}
+
+EntryBlocks ForwardPass::IndexKeys(const Segment& segment, int layer) const {
+  const CacheLayout& layout = segment.state->layout();
+  const KvSourceLayout& source = layout.sources[SourceIndex(layer)];
+  return {segment.state->blocks_.data(), source.entries_per_block, layout.index_bytes,
+          source.index_offset};
 }
 
 }  // namespace deepinfer::model::v41

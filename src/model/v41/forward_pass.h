@@ -20,6 +20,7 @@ struct Segment {
   int64_t chunk_position = 0;  // absolute position of the chunk's first token
   int64_t chunk_rows = 0;
   int64_t decoder_start = 0;
+  int64_t write_floor = 0;
   int64_t logits_rows = 0;
 
   int64_t end() const { return chunk_position + chunk_rows; }
@@ -35,6 +36,7 @@ class ForwardPass : public BlockPass {
  private:
   // forward_pass.cc
   void Start(std::span<const SequenceChunk> chunks);
+  void OpenState(const SequenceChunk& chunk) const;
   void RunLayer(int layer);
   bf16* Attention(int layer, const kernels::Q8Rows& x, const bf16* attn_in);
   const kernels::AttentionQuery* BuildLists(int layer);
@@ -44,6 +46,8 @@ class ForwardPass : public BlockPass {
     int64_t row = 0, position = 0;
   };
   ChunkRecords RecordsOf(int layer, const Segment& segment) const;
+  // First position whose window KV a segment's rows can read in a layer.
+  int64_t FirstValid(int layer, const Segment& segment) const;
   void CommitWindows(int layer);
   void RecordTap(int layer);
   void Finish();
@@ -54,7 +58,7 @@ class ForwardPass : public BlockPass {
   void HashRows(int table, int64_t* ids) const;
   // compressor.cc
   void Compress(int layer, const bf16* x);
-  int64_t PoolGroups(int layer, const bf16* x, bf16* latent);
+  void PoolGroups(int layer, const bf16* x, bf16* latent);
   // indexer.cc
   void SelectEntries(int layer, const kernels::Q8Rows& latent, const bf16* attn_in);
   void SelectAll(const int64_t* visible);
@@ -67,7 +71,9 @@ class ForwardPass : public BlockPass {
   // dspark.cc
   void FillDraftRings();
 
-  KvSourceState& Source(const Segment& segment, int layer) const;
+  // Compressed KV, or index keys, of a KV source layer as kernels see them.
+  kernels::EntryBlocks KvEntries(const Segment& segment, int layer) const;
+  kernels::EntryBlocks IndexKeys(const Segment& segment, int layer) const;
   Rotation& RotationOf(int layer) {
     return config_.roles[layer].ratio == 0 ? window_ : compressed_;
   }

@@ -74,9 +74,7 @@ void ForwardPass::SelectSegment(int layer, const Segment& segment, const bf16* q
                                 const bf16* weights, const int64_t* visible) {
   const LayerRole& role = config_.roles[layer];
   const int64_t heads = config_.index_heads, width = heads * config_.index_head_dim;
-  KvSourceState& source = Source(segment, role.kv_source);
-  const EntryBlocks keys{source.index_keys.blocks(), EntryStore::kEntriesPerBlock,
-                         source.index_keys.entry_bytes()};
+  const EntryBlocks keys = IndexKeys(segment, role.kv_source);
   const int64_t entries = segment.end() / role.ratio;
   const int64_t blocks = CeilDiv(entries, config_.candidate_block_size);
   // While every block is a candidate there is nothing to restrict, and rows can share keys.

@@ -35,13 +35,56 @@ Status CheckSupported(const ModelConfig& config) {
   return {};
 }
 
+// Spec section 5.3.
+Status CheckReplay(const ModelConfig& config, const SequenceChunk& chunk) {
+  const SequenceState& state = *chunk.state;
+  const int64_t start = chunk.replay_start, floor = chunk.write_floor;
+  if (start < 0 || floor < start || floor > state.block_capacity()) {
+    return MakeError(ErrorCode::kInvalidArgument,
+                     "replay_start {} and write_floor {} do not fit 0 <= replay_start <= "
+                     "write_floor <= {} (tokens that the blocks hold)",
+                     start, floor, state.block_capacity());
+  }
+  if (start % 2 == 1 && floor == start) {
+    return MakeError(ErrorCode::kInvalidArgument,
+                     "replay_start {} is inside a ratio-2 group, which write_floor {} does not "
+                     "protect",
+                     start, floor);
+  }
+  if (state.length() > 0 && state.length() < start) {
+    return MakeError(ErrorCode::kInvalidArgument,
+                     "replay_start {} is beyond the sequence's length {}", start, state.length());
+  }
+  if (state.length() > 0 || start == 0 || config.engram_layers.empty()) return {};
+  const int64_t needed = std::min<int64_t>(config.engram_max_ngram - 1, start);
+  if (std::ssize(chunk.lookback) != needed) {
+    return MakeError(ErrorCode::kInvalidArgument,
+                     "lookback has {} tokens; a replay from {} needs the {} before it",
+                     chunk.lookback.size(), start, needed);
+  }
+  for (int64_t i = 0; i < needed; ++i) {
+    if (chunk.lookback[i] < -1 || chunk.lookback[i] >= config.vocab_size) {
+      return MakeError(ErrorCode::kInvalidArgument,
+                       "lookback: token id {} at position {} is outside [-1, {})",
+                       chunk.lookback[i], start - needed + i, config.vocab_size);
+    }
+  }
+  return {};
+}
+
 Status CheckChunk(const ModelConfig& config, const SequenceChunk& chunk) {
-  const int64_t rows = std::ssize(chunk.tokens), start = chunk.state->length();
+  const int64_t rows = std::ssize(chunk.tokens), start = chunk.start();
+  DI_RETURN_IF_ERROR(CheckReplay(config, chunk));
   if (rows == 0) return MakeError(ErrorCode::kInvalidArgument, "a chunk holds no tokens");
   if (start + rows > config.max_position_embeddings) {
     return MakeError(ErrorCode::kResourceExhausted,
                      "{} tokens are more than the context of {} (max_position_embeddings)",
                      start + rows, config.max_position_embeddings);
+  }
+  if (!chunk.state->owns_blocks() && start + rows > chunk.state->block_capacity()) {
+    return MakeError(ErrorCode::kInvalidArgument,
+                     "{} tokens are more than the sequence's blocks hold ({})", start + rows,
+                     chunk.state->block_capacity());
   }
   for (int64_t i = 0; i < rows; ++i) {
     if (chunk.tokens[i] < 0 || chunk.tokens[i] >= config.vocab_size) {

@@ -37,7 +37,8 @@ class ForwardProbe {
   virtual int64_t WindowSlots(int64_t window) { return window; }
 };
 
-// One sequence's share of a forward: `tokens` follow the state's current length.
+// One sequence's share of a forward: `tokens` follow the state's current length, or start at
+// replay_start while that is 0.
 struct SequenceChunk {
   SequenceState* state = nullptr;
   std::span<const int32_t> tokens;
@@ -49,6 +50,17 @@ struct SequenceChunk {
   int64_t logits_rows = 0;
   // Empty, or one a token: 1 marks image-span tokens (dead for Engram, routed by bias_vl).
   std::span<const uint8_t> is_image = {};
+  // Encoder replay after a prefix hit (spec section 5.3): the blocks of an empty state hold the
+  // global KV of the positions below write_floor, but it has no windows. It starts at replay_start
+  // <= write_floor; window attention reads nothing below; no entry is written whose last token lies
+  // below write_floor. Both must be the same in every chunk of the sequence, and 0 without a hit.
+  int64_t replay_start = 0;
+  int64_t write_floor = 0;
+  // Where a state starts at replay_start: the tokens right before it that Engram looks back to, max
+  // n-gram - 1 of them (fewer only if replay_start is less), in order; -1 for image-span tokens.
+  std::span<const int32_t> lookback = {};
+
+  int64_t start() const { return state->length() > 0 ? state->length() : replay_start; }
 };
 
 // What a forward gives of the rows that want logits, in chunk order.
@@ -104,11 +116,12 @@ class Model {
   std::unique_ptr<SequenceState> NewSequence(bool with_draft = false) const;
 
   // Runs the chunks as one batch and advances their states. Row results do not depend on what else
-  // is in the batch, on how prompts are cut into chunks, or on the number of threads. `head` says
-  // what is wanted of the rows, the sum of logits_rows, and receives it.
+  // is in the batch, on how prompts are cut into chunks, on the number of threads, or on where the
+  // states lie in memory. `head` says what is wanted of the rows, the sum of logits_rows, and
+  // receives it.
   // Errors, which change nothing: an empty chunk, a token id outside the vocabulary, a context
-  // longer than max_position_embeddings, logits wanted of rows before decoder_start, topk outside
-  // its range.
+  // longer than max_position_embeddings or than the state's blocks, logits wanted of rows before
+  // decoder_start, a replay that does not fit the state, topk outside its range.
   Status Forward(ForwardContext& context, std::span<const SequenceChunk> chunks,
                  HeadOutput& head) const;
   // All logits: [rows, vocab].

@@ -58,32 +58,29 @@ void SyntheticContext::Extend(const ModelConfig& config, int64_t tokens, uint64_
                               SequenceState& state) {
   if (tokens == 0) return;
   RecordMaker make(RandomKey(seed, "synthetic context"));
-  const int64_t length = state.length_ + tokens;
-  for (size_t i = 0; i < state.kv_sources_.size(); ++i) {
-    KvSourceState& source = state.kv_sources_[i];
-    const int64_t first = source.kv.size();
-    const int64_t entries = length / config.roles[config.kv_source_layers[i]].ratio;
-    source.kv.Grow(entries);
-    source.index_keys.Grow(entries);
-    for (int64_t e = first; e < entries; ++e) {
-      make.KvRecord(source.kv.entry(e), config.head_dim);
-      make.IndexRecord(source.index_keys.entry(e), config.index_head_dim);
+  const CacheLayout& layout = state.layout();
+  const int64_t start = state.length(), length = start + tokens;
+  state.Reserve(length);
+  for (int64_t source = 0; source < std::ssize(layout.sources); ++source) {
+    const int ratio = layout.sources[source].ratio;
+    for (int64_t e = start / ratio; e < length / ratio; ++e) {
+      make.KvRecord(state.KvEntry(source, e), config.head_dim);
+      make.IndexRecord(state.IndexKey(source, e), config.index_head_dim);
     }
-    std::ranges::generate(source.tail, [&] { return make.Value(); });
+    if (ratio != 2) continue;
+    const int64_t values = layout.tail_slots * 2 * layout.head_dim;
+    std::generate_n(state.Tail(source, 0), values, [&] { return make.Value(); });
   }
-  const auto fill_rings = [&](std::vector<WindowRing>& rings) {
-    for (WindowRing& ring : rings) {
-      for (int64_t p = std::max(state.length_, length - ring.slots); p < length; ++p) {
-        make.WindowRecord(ring.records.data() + p % ring.slots * ring.entry_bytes, config.head_dim);
-      }
+  for (int64_t ring = 0; ring < layout.num_layers + layout.num_draft_stages; ++ring) {
+    for (int64_t p = std::max(start, length - layout.ring_slots); p < length; ++p) {
+      make.WindowRecord(state.WindowRecord(ring, p), config.head_dim);
     }
-  };
-  fill_rings(state.windows_);
-  fill_rings(state.draft_rings_);
+  }
   const auto ids = static_cast<uint64_t>(std::max<int64_t>(1, config.engram_compressed_vocab_size));
-  std::ranges::generate(state.engram_history_,
-                        [&] { return static_cast<int32_t>(make.Bits() % ids); });
-  state.length_ = length;
+  for (int64_t p = std::max(start, length - layout.history_slots); p < length; ++p) {
+    state.History(p) = static_cast<int32_t>(make.Bits() % ids);
+  }
+  state.Advance(length);
 }
 
 }  // namespace deepinfer::model::v41

@@ -1,9 +1,8 @@
 // Promises about how work is cut: the same prompt gives the same bytes for any chunk size, any
 // number of threads and anything else in the batch; decode equals prefill.
 #include "engine/prefill.h"
-#include "engine/runtime.h"
+#include "tests/golden/support/nano.h"
 #include "tests/golden/support/toy.h"
-#include "tests/support/test_kernels.h"
 
 namespace deepinfer::golden {
 namespace {
@@ -11,27 +10,6 @@ namespace {
 using model::v41::ForwardContext;
 using model::v41::SequenceChunk;
 using model::v41::SequenceState;
-
-const Runtime& Nano() {
-  static const std::shared_ptr<const Runtime> runtime = [] {
-    auto loaded = Runtime::Load(std::filesystem::path(DEEPINFER_SOURCE_DIR) / "models/nano",
-                                {CheckWeights::kNone, kernels::TestTarget()});
-    if (!loaded) throw std::runtime_error(loaded.error().message);
-    return *loaded;
-  }();
-  return *runtime;
-}
-
-// A prompt longer than the window, the selection list and the candidate blocks of nano.
-std::vector<int32_t> LongPrompt(int64_t length, int seed) {
-  std::vector<int32_t> tokens = {0};
-  uint32_t x = static_cast<uint32_t>(seed) * 2654435761u + 1;
-  while (std::ssize(tokens) < length) {
-    x = x * 1664525u + 1013904223u;
-    tokens.push_back(static_cast<int32_t>(260 + (x >> 8) % 7000));
-  }
-  return tokens;
-}
 
 // Logits of the last prompt token and of `steps` greedy tokens after it.
 std::vector<float> Generate(std::span<const int32_t> prompt, int64_t chunk, int threads,

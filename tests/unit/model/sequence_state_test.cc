@@ -2,7 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
+#include <vector>
+
+#include "base/slab.h"
 
 namespace deepinfer::model::v41 {
 namespace {
@@ -21,95 +25,96 @@ ModelConfig ReleaseCaches() {
   config.engram_layers = {1, 14};
   config.engram_max_ngram = 4;
   config.num_draft_stages = 3;
+  config.draft_block_size = 5;
   return config;
 }
 
-TEST(SequenceState, RecordsHaveTheReleasesSizes) {
-  const ModelConfig config = ReleaseCaches();
-  EXPECT_EQ(config.kv_entry_bytes(), 288);
-  EXPECT_EQ(config.index_entry_bytes(), 68);
-  EXPECT_EQ(config.window_entry_bytes(), 528);
-  EXPECT_EQ(config.kv_bytes_per_token(), 890.0);
-}
+// Header and Engram ids take a cache line each.
+constexpr size_t kTails = 3 * 2 * 512 * 4;
 
 TEST(SequenceState, AFreshSequenceHoldsOnlyItsFixedPart) {
   const SequenceState state(ReleaseCaches(), false);
   EXPECT_EQ(state.length(), 0);
   EXPECT_EQ(state.global_kv_bytes(), 0u);
   EXPECT_FALSE(state.with_draft());
-  // Windows, the three ratio-2 tails of 2 x 512 fp32, three Engram ids.
-  EXPECT_EQ(state.fixed_bytes(), 2703360u + 3 * 2 * 512 * 4 + 3 * 4);
+  EXPECT_EQ(state.fixed_bytes(), 64u + 2703360u + kTails + 64u);
 }
 
-TEST(SequenceState, DraftStagesAddTheirRings) {
-  const SequenceState with(ReleaseCaches(), true), without(ReleaseCaches(), false);
-  EXPECT_TRUE(with.with_draft());
-  EXPECT_EQ(with.draft_first_valid(), 0);
-  EXPECT_EQ(with.fixed_bytes() - without.fixed_bytes(), 2906112u - 2703360u);
+TEST(SequenceState, DraftStagesAddTheirRingsAndRoomForRollback) {
+  const SequenceState state(ReleaseCaches(), true);
+  EXPECT_TRUE(state.with_draft());
+  EXPECT_EQ(state.draft_first_valid(), 0);
+  EXPECT_EQ(state.fixed_bytes(), 64u + 2906112u + 43u * 5 * 528 + 16u + 3 * kTails + 64u);
 }
 
 TEST(SequenceState, AModelWithoutEngramKeepsNoHistory) {
   ModelConfig config = ReleaseCaches();
   config.engram_layers.clear();
   config.engram_max_ngram = 0;
-  EXPECT_EQ(SequenceState(config, false).fixed_bytes(), 2703360u + 3 * 2 * 512 * 4);
+  EXPECT_EQ(SequenceState(config, false).fixed_bytes(), 64u + 2703360u + kTails);
 }
 
-TEST(EntryStore, MemoryFollowsTheEntriesBlockByBlock) {
-  EntryStore store(288);
-  EXPECT_EQ(store.allocated_bytes(), 0u);
-  int64_t size = 0;
-  for (const int64_t next : {0, 1, 255, 256, 257, 257, 1000, 5000}) {
-    store.Grow(size = next);
-    const int64_t blocks = (size + EntryStore::kEntriesPerBlock - 1) / EntryStore::kEntriesPerBlock;
-    EXPECT_EQ(store.size(), size);
-    EXPECT_EQ(store.allocated_bytes(),
-              static_cast<size_t>(blocks * EntryStore::kEntriesPerBlock * 288))
-        << size;
+class PagedState : public testing::Test {
+ protected:
+  PagedState() {
+    const CacheOptions options{.block_tokens = 64, .with_draft = true, .max_rollback = 5};
+    layout_ = std::make_shared<const CacheLayout>(*CacheLayout::Create(ReleaseCaches(), options));
   }
+  uint8_t* Slot(int64_t i) { return (*slots_)[i]; }
+
+  std::shared_ptr<const CacheLayout> layout_;
+  Result<Slab> slots_ = Slab::Create(2, 4 << 20);
+};
+
+TEST_F(PagedState, CapacityFollowsTheTableOfItsOwner) {
+  ASSERT_LE(layout_->slot_bytes, 4 << 20);
+  SequenceState state(layout_, Slot(0));
+  EXPECT_FALSE(state.owns_blocks());
+  EXPECT_EQ(state.block_capacity(), 0);
+  std::vector<uint8_t> block(static_cast<size_t>(layout_->block_bytes));
+  const std::vector<uint8_t*> table(3, block.data());
+  state.ViewBlocks(table);
+  EXPECT_EQ(state.block_capacity(), 192);
+  EXPECT_EQ(state.global_kv_bytes(), 3u * 64 * 890);
+  state.ViewBlocks(std::span(table).first(1));
+  EXPECT_EQ(state.block_capacity(), 64);
 }
 
-// The release: 890 B a token, and less than a block over it for each store.
-TEST(EntryStore, AHundredThousandTokensTakeTheFormulasBytes) {
-  const ModelConfig config = ReleaseCaches();
-  constexpr int64_t kTokens = 100001;
-  double bytes = 0;
-  size_t stores = 0;
-  for (const int layer : config.kv_source_layers) {
-    for (const int64_t entry_bytes : {config.kv_entry_bytes(), config.index_entry_bytes()}) {
-      EntryStore store(entry_bytes);
-      store.Grow(kTokens / config.roles[layer].ratio);
-      bytes += static_cast<double>(store.allocated_bytes());
-      ++stores;
-    }
-  }
-  EXPECT_GE(bytes, 890.0 * (kTokens - 1));
-  EXPECT_LT(bytes, 890.0 * kTokens + 4 * 256 * (288 + 68));
-  EXPECT_EQ(stores, 8u);
+TEST_F(PagedState, ASlotIsClearedWhateverItHeld) {
+  std::memset(Slot(0), 0xee, static_cast<size_t>(layout_->slot_bytes));
+  const SequenceState state(layout_, Slot(0));
+  EXPECT_EQ(state.length(), 0);
+  EXPECT_EQ(state.draft_first_valid(), 0);
 }
 
-TEST(EntryStore, EntriesDoNotMoveAndKeepTheirBytesWhenTheStoreGrows) {
-  EntryStore store(68);
-  store.Grow(300);
-  std::vector<uint8_t*> before;
-  for (int64_t i = 0; i < 300; ++i) {
-    before.push_back(store.entry(i));
-    std::memset(store.entry(i), static_cast<int>(i % 251), 68);
-  }
-  store.Grow(20000);
-  for (int64_t i = 0; i < 300; ++i) {
-    ASSERT_EQ(store.entry(i), before[i]);
-    ASSERT_EQ(store.entry(i)[0], i % 251);
-    ASSERT_EQ(store.entry(i)[67], i % 251);
+TEST_F(PagedState, RollbackBeyondTheSequenceIsRefused) {
+  SequenceState state(layout_, Slot(0));
+  EXPECT_TRUE(state.Rollback(0));
+  for (const int64_t length : {-1, 1}) {
+    const Status status = state.Rollback(length);
+    ASSERT_FALSE(status);
+    EXPECT_NE(status.error().message.find("outside [0, 0]"), std::string::npos);
   }
 }
 
-TEST(EntryStore, BlockPointersReachTheSameEntries) {
-  EntryStore store(68);
-  store.Grow(700);
-  for (const int64_t i : {0, 255, 256, 511, 699}) {
-    EXPECT_EQ(store.blocks()[i / 256] + i % 256 * 68, store.entry(i));
-  }
+TEST_F(PagedState, SnapshotsOfOtherSizesAndLayoutsAreRefused) {
+  SequenceState state(layout_, Slot(0));
+  std::vector<uint8_t> snapshot(static_cast<size_t>(layout_->slot_bytes));
+  EXPECT_FALSE(state.SaveSnapshot(std::span(snapshot).first(100)));
+  ASSERT_TRUE(state.SaveSnapshot(snapshot));
+  EXPECT_FALSE(state.RestoreSnapshot(std::span(snapshot).first(100)));
+
+  // The same size, another model.
+  ModelConfig config = ReleaseCaches();
+  std::swap(config.kv_source_layers[2], config.kv_source_layers[3]);
+  const auto other = CacheLayout::Create(config, layout_->options);
+  ASSERT_TRUE(other);
+  ASSERT_EQ(other->slot_bytes, layout_->slot_bytes);
+  SequenceState stranger(std::make_shared<const CacheLayout>(*other), Slot(1));
+  const Status status = stranger.RestoreSnapshot(snapshot);
+  ASSERT_FALSE(status);
+  EXPECT_NE(status.error().message.find("layout"), std::string::npos) << status.error().message;
+  EXPECT_TRUE(state.RestoreSnapshot(snapshot));
 }
 
 }  // namespace

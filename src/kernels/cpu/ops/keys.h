@@ -11,7 +11,7 @@ DEEPINFER_INLINE const uint8_t* RecordOf(const EntryBlocks& entries, int64_t j) 
   const auto size = static_cast<uint32_t>(entries.entries_per_block);
   const uint32_t block = static_cast<uint32_t>(j) / size;
   const uint32_t record = static_cast<uint32_t>(j) - block * size;
-  return entries.blocks[block] + int64_t{record} * entries.entry_bytes;
+  return entries.blocks[block] + (entries.offset + int64_t{record} * entries.entry_bytes);
 }
 DEEPINFER_INLINE const uint8_t* RecordOf(const WindowView& window, int64_t position) {
   return position < window.chunk_start

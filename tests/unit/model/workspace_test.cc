@@ -35,7 +35,7 @@ TEST(Workspace, BuffersAreAlignedToCacheLinesAndCounted) {
   Workspace workspace;
   size_t expected = 0;
   for (const int64_t count : {1, 63, 64, 65}) {
-    uint8_t* const p = workspace.Get<uint8_t>(Slot::kCandidates, count);
+    uint8_t* const p = workspace.Get<uint8_t>(Slot::kCandidateBlocks, count);
     EXPECT_EQ(reinterpret_cast<uintptr_t>(p) % 64, 0u);
     p[count - 1] = 1;
     expected = static_cast<size_t>(count + 63) / 64 * 64;

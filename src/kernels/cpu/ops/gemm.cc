@@ -39,6 +39,7 @@ DEEPINFER_INLINE void Gemv(const DotElement* x, int64_t stride, const Weights& w
   for (int m = 0; m < rows; ++m) {
     for (int j = 0; j < cols; ++j) acc[m][j] = Zero();
   }
+  w.PrefetchScales(n + cols, cols);
   int64_t k = 0;
   for (; k + kStep <= w.cols; k += kStep) {
 #pragma GCC unroll 8

@@ -15,9 +15,9 @@ DEEPINFER_INLINE int64_t PaddedCols(int64_t cols) { return (cols + kStep - 1) / 
 
 // Weights. Expand: elements [k, k + 64) of row n; ExpandTail: those up to the row's end, zeros
 // behind, for a row that ends inside the step. Address, Bytes: where elements are stored, for
-// prefetching. FP8 rows are expanded without their scales: where
-// every weight is used once, the scales of a band go into the input rows instead (ScaleRows), which
-// gives the same products.
+// prefetching. PrefetchScales: those of rows [n, n + count), where every row has its own. FP8 rows
+// are expanded without their scales: where every weight is used once, the scales of a band go into
+// the input rows instead (ScaleRows), which gives the same products.
 struct Fp8Weights {
   static constexpr bool kBandScales = true;
   const uint8_t* codes;
@@ -39,6 +39,7 @@ struct Fp8Weights {
     return reinterpret_cast<const char*>(codes + n * cols + k);
   }
   static constexpr int64_t Bytes(int64_t elements) { return elements; }
+  DEEPINFER_INLINE void PrefetchScales(int64_t, int64_t) const {}
 };
 
 struct Fp4Weights {
@@ -59,6 +60,10 @@ struct Fp4Weights {
     return reinterpret_cast<const char*>(codes + (n * cols + k) / 2);
   }
   static constexpr int64_t Bytes(int64_t elements) { return elements / 2; }
+  DEEPINFER_INLINE void PrefetchScales(int64_t n, int64_t count) const {
+    const uint8_t* line = scales + n * (cols / kGroup);
+    for (int64_t i = 0; i < count * (cols / kGroup) + 64; i += 64) __builtin_prefetch(line + i);
+  }
 };
 
 struct Bf16Weights {
@@ -79,6 +84,7 @@ struct Bf16Weights {
     return reinterpret_cast<const char*>(values + n * cols + k);
   }
   static constexpr int64_t Bytes(int64_t elements) { return 2 * elements; }
+  DEEPINFER_INLINE void PrefetchScales(int64_t, int64_t) const {}
 };
 
 // Input row r expanded: elements [32 i, 32 i + 32) to out + i * step, i < PaddedCols(cols) / 32.

@@ -5,10 +5,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
 #include <utility>
+
+#include "base/huge_pages.h"
+#include "base/numa_memory.h"
+#include "base/thread_pool.h"
 
 namespace deepinfer {
 namespace {
@@ -79,6 +85,62 @@ Result<MappedFile> MappedFile::Open(const std::filesystem::path& path) {
     mapped.data_ = static_cast<const std::byte*>(data);
   }
   return mapped;
+}
+
+namespace {
+
+// Bytes read between two calls of `progress`, and by one call of the system.
+constexpr size_t kRoundBytes = size_t{256} << 20, kReadBytes = size_t{8} << 20;
+
+// Reads [begin, end) to the same place of `data`; the position of the first byte that failed, or
+// end.
+size_t ReadRange(int fd, size_t begin, size_t end, std::byte* data) {
+  while (begin < end) {
+    const ssize_t n = ::pread(fd, data + begin, end - begin, static_cast<off_t>(begin));
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) break;
+    begin += static_cast<size_t>(n);
+  }
+  return begin;
+}
+
+}  // namespace
+
+Result<MappedFile> MappedFile::Load(const std::filesystem::path& path, int threads,
+                                    const std::function<void(uint64_t done)>& progress) {
+  DI_ASSIGN_OR_RETURN(const auto opened, OpenRegular(path));
+  const Descriptor file(opened.first);
+  MappedFile loaded;
+  loaded.path_ = path;
+  if (opened.second == 0) return loaded;
+  void* memory =
+      ::mmap(nullptr, opened.second, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return SystemError("find memory for", path);
+  loaded.data_ = static_cast<const std::byte*>(memory);
+  loaded.size_ = opened.second;
+  AdviseHugePages(memory, loaded.size_);
+  static_cast<void>(InterleaveOverNodes(memory, loaded.size_));  // only speed depends on it
+  auto* data = static_cast<std::byte*>(memory);
+  ThreadPool pool(threads);
+  std::atomic<bool> failed{false};
+  for (size_t round = 0; round < loaded.size_; round += kRoundBytes) {
+    const size_t bytes = std::min(kRoundBytes, loaded.size_ - round);
+    const auto parts = static_cast<int64_t>((bytes + kReadBytes - 1) / kReadBytes);
+    pool.ParallelFor(parts, 1, [&](int64_t begin, int64_t end, int) {
+      const size_t from = round + static_cast<size_t>(begin) * kReadBytes;
+      const size_t to = std::min(round + bytes, round + static_cast<size_t>(end) * kReadBytes);
+      if (ReadRange(file.get(), from, to, data) != to) failed.store(true);
+    });
+    if (failed.load()) {
+      return MakeError(ErrorCode::kIo, "cannot read {}: it ends before byte {}, or its disk failed",
+                       path.string(), round + bytes);
+    }
+    ::posix_fadvise(file.get(), static_cast<off_t>(round), static_cast<off_t>(bytes),
+                    POSIX_FADV_DONTNEED);
+    if (progress) progress(round + bytes);
+  }
+  ::mprotect(memory, loaded.size_, PROT_READ);
+  return loaded;
 }
 
 MappedFile::MappedFile(MappedFile&& other) noexcept { *this = std::move(other); }

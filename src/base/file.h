@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -11,12 +13,20 @@
 
 namespace deepinfer {
 
-// A whole file mapped read-only. Pages load on first touch. Movable; the mapping lives as long as
-// the object. Thread-safe for reading.
+// A whole file in memory, read-only: mapped, or read into memory of its own. Movable; the bytes
+// live as long as the object. Thread-safe for reading.
 class MappedFile {
  public:
-  // Refuses anything but a regular file. An empty file gives an empty span.
+  // Maps: pages load on first touch. Refuses anything but a regular file. An empty file gives an
+  // empty span.
   static Result<MappedFile> Open(const std::filesystem::path& path);
+  // Reads with `threads` threads into anonymous memory on huge pages, spread over the memory nodes,
+  // and lets the system forget the file's cached pages, so that memory holds the bytes once. For
+  // large files that are read again and again: translating addresses costs next to nothing, and a
+  // change of the file does no harm. `progress` is called with the bytes done, on this thread.
+  // Errors: as Open; not enough memory; a file that shrinks meanwhile.
+  static Result<MappedFile> Load(const std::filesystem::path& path, int threads,
+                                 const std::function<void(uint64_t done)>& progress = {});
   MappedFile() = default;
   MappedFile(MappedFile&& other) noexcept;
   MappedFile& operator=(MappedFile&& other) noexcept;

@@ -98,7 +98,7 @@ class BenchCommand final : public Command {
                  "takes long at great depths.");
     flags.Switch("profile", profile_,
                  "prefill, decode: also the time in every kernel and outside of all.");
-    flags.FromTable({"model", "threads", "cpu-pinning", "cpu-target", "check-weights",
+    flags.FromTable({"model", "threads", "cpu-pinning", "cpu-target", "check-weights", "weights",
                      "prefill-mode", "prefill-keep-tokens", "prefill-chunk-tokens"});
   }
 

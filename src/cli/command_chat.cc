@@ -95,7 +95,7 @@ class ChatCommand final : public Command {
                "high).");
     flags.FromTable({"model", "max-tokens", "temperature", "top-p", "top-k", "min-p", "seed",
                      "threads", "cpu-pinning", "cpu-target", "prefill-mode", "prefill-keep-tokens",
-                     "prefill-chunk-tokens", "check-weights"});
+                     "prefill-chunk-tokens", "check-weights", "weights"});
   }
   Status Validate(const ResolvedOptions&) override { return chat_.Validate(); }
 

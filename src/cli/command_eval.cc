@@ -61,7 +61,7 @@ class EvalCommand final : public Command {
     flags.Text("data", data_, "DIR", "Folder of the task files (default MODEL/eval).");
     flags.Text("json", json_file_, "FILE", "Writes the report to a file.");
     flags.FromTable({"model", "threads", "cpu-pinning", "cpu-target", "max-tokens", "prefill-mode",
-                     "prefill-keep-tokens", "prefill-chunk-tokens", "check-weights"});
+                     "prefill-keep-tokens", "prefill-chunk-tokens", "check-weights", "weights"});
   }
 
   Status Validate(const ResolvedOptions&) override {

@@ -44,7 +44,7 @@ class GenerateCommand final : public Command {
     flags.Switch("stats", stats_, "Prints speed and memory on standard error.");
     flags.FromTable({"model", "max-tokens", "temperature", "top-p", "top-k", "min-p", "seed",
                      "threads", "cpu-pinning", "cpu-target", "prefill-mode", "prefill-keep-tokens",
-                     "prefill-chunk-tokens", "check-weights"});
+                     "prefill-chunk-tokens", "check-weights", "weights"});
   }
 
   Status Validate(const ResolvedOptions&) override {

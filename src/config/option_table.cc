@@ -13,6 +13,7 @@ namespace {
 // Choices stand in the order of the enumerators, so an index is a value.
 constexpr std::string_view kPrefillModes[] = {"off", "compact"};
 constexpr std::string_view kCheckWeights[] = {"auto", "all", "none"};
+constexpr std::string_view kWeights[] = {"map", "load"};
 constexpr std::string_view kCpuPinnings[] = {"auto", "off"};
 constexpr std::string_view kLogLevels[] = {"debug", "info", "warning", "error", "off"};
 
@@ -149,6 +150,12 @@ constexpr OptionSpec kTable[] = {
         "Weights that are searched for NaN, infinity and scales out of range while loading; auto "
         "takes all up to 1 GiB and, in a larger checkpoint, all but the codes of routed experts "
         "and the Engram tables."),
+
+    Choice<&Options::weights, kWeights>(
+        "weights", "DEEPINFER_WEIGHTS", "HOW",
+        "map maps the weight files, which starts at once and shares their pages with other "
+        "processes; load reads them into huge pages first, which decodes faster and needs memory "
+        "for all of them."),
 
     Choice<&Options::prefill_mode, kPrefillModes>(
         "prefill-mode", "DEEPINFER_YOCO_PREFILL_TRUNCATION_MODE", "MODE",

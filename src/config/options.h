@@ -26,6 +26,9 @@ enum class CpuPinning {
   kOff,
 };
 
+// How weights get into memory (loader/checkpoint.h).
+enum class Weights { kMap, kLoad };
+
 enum class LogLevel { kDebug, kInfo, kWarning, kError, kOff };
 
 // The initial values are the table's defaults.
@@ -36,6 +39,7 @@ struct Options {
   std::string cpu_target = "auto";  // a name of kernels::cpu::Targets, or "reference"
   LogLevel log_level = LogLevel::kWarning;
   CheckWeights check_weights = CheckWeights::kAuto;
+  Weights weights = Weights::kMap;
 
   PrefillMode prefill_mode = PrefillMode::kOff;
   int64_t prefill_keep_tokens = 140;  // the lower bound depends on the model's window

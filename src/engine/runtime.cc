@@ -41,7 +41,9 @@ uint64_t HeapGrowth(uint64_t before) {
 }  // namespace
 
 RuntimeOptions RuntimeOptionsOf(const Options& options) {
-  return {.check_weights = options.check_weights, .cpu_target = options.cpu_target};
+  return {.check_weights = options.check_weights,
+          .cpu_target = options.cpu_target,
+          .weights = options.weights};
 }
 
 Result<std::shared_ptr<const Runtime>> Runtime::Load(const std::filesystem::path& folder,
@@ -50,7 +52,11 @@ Result<std::shared_ptr<const Runtime>> Runtime::Load(const std::filesystem::path
   DI_ASSIGN_OR_RETURN(const kernels::KernelTable* kernel_table, KernelsOf(options.cpu_target));
   DI_ASSIGN_OR_RETURN(
       auto checkpoint,
-      Checkpoint::Open(folder, {.weight_check = ToWeightCheck(options.check_weights)}, progress));
+      Checkpoint::Open(folder,
+                       {.weight_check = ToWeightCheck(options.check_weights),
+                        .weights_memory = options.weights == Weights::kLoad ? WeightsMemory::kLoad
+                                                                            : WeightsMemory::kMap},
+                       progress));
   const uint64_t before_tokenizer = HeapBytes();
   DI_ASSIGN_OR_RETURN(Tokenizer tokenizer, Tokenizer::FromFile(folder / "tokenizer.json"));
   const ModelConfig& config = checkpoint->config();
@@ -71,7 +77,8 @@ Result<std::shared_ptr<const Runtime>> Runtime::Load(const std::filesystem::path
                       model::v41::Model::Create(runtime->config(), *runtime->checkpoint_,
                                                 std::move(engram_map), *kernel_table));
   runtime->cpu_target_ = kernel_table->name;
-  runtime->memory_ = {{"weights, mapped", runtime->checkpoint_->total_bytes()},
+  runtime->memory_ = {{options.weights == Weights::kLoad ? "weights, loaded" : "weights, mapped",
+                       runtime->checkpoint_->total_bytes()},
                       {"tokenizer and Engram token map", tokenizer_bytes},
                       {"model tables", HeapGrowth(before_model)}};
   return std::shared_ptr<const Runtime>(std::move(runtime));

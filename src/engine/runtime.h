@@ -23,6 +23,7 @@ struct RuntimeOptions {
   CheckWeights check_weights = CheckWeights::kAuto;
   // A target of kernels/cpu/cpu.h, "auto", or "reference".
   std::string cpu_target = "auto";
+  Weights weights = Weights::kMap;
 };
 
 RuntimeOptions RuntimeOptionsOf(const Options& options);

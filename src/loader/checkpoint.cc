@@ -8,6 +8,7 @@
 #include <set>
 #include <string>
 
+#include "base/topology.h"
 #include "config/strict_json.h"
 #include "loader/safetensors.h"
 
@@ -129,8 +130,14 @@ Status CheckIndexAgrees(const WeightMap& index, std::span<const StoredTensor> te
 
 }  // namespace
 
-Status Checkpoint::AddShard(const std::string& file_name) {
-  DI_ASSIGN_OR_RETURN(MappedFile file, MappedFile::Open(dir_ / file_name));
+Result<MappedFile> Checkpoint::LoadShard(const std::string& file_name, uint64_t done,
+                                         uint64_t total, const ProgressFn& progress) const {
+  return MappedFile::Load(dir_ / file_name, DefaultThreads(), [&](uint64_t bytes) {
+    if (progress) progress("loading weights", done + bytes, total);
+  });
+}
+
+Status Checkpoint::AddShard(const std::string& file_name, MappedFile file) {
   DI_ASSIGN_OR_RETURN(std::vector<SafetensorsEntry> entries,
                       ParseSafetensors(file.bytes(), file.path().string()));
   for (SafetensorsEntry& entry : entries) {
@@ -145,7 +152,7 @@ Status Checkpoint::AddShard(const std::string& file_name) {
   return {};
 }
 
-Status Checkpoint::OpenShards(const ProgressFn& progress) {
+Status Checkpoint::OpenShards(WeightsMemory memory, const ProgressFn& progress) {
   std::error_code ignored;
   const bool has_index = fs::exists(dir_ / kIndexFile, ignored);
   std::set<std::string> files;
@@ -161,13 +168,28 @@ Status Checkpoint::OpenShards(const ProgressFn& progress) {
                      "{} holds neither {} nor {}; give the folder of a complete checkpoint",
                      dir_.string(), kSingleFile, kIndexFile);
   }
-  uint64_t done = 0;
-  for (const std::string& file : files) {
-    if (progress) progress("opening weights", done, files.size());
-    DI_RETURN_IF_ERROR(AddShard(file));
-    ++done;
+  const bool load = memory == WeightsMemory::kLoad;
+  uint64_t done = 0, total = files.size();
+  if (load) {
+    total = 0;
+    for (const std::string& file : files) {
+      const auto bytes = fs::file_size(dir_ / file, ignored);
+      if (!ignored) total += bytes;
+    }
   }
-  if (progress) progress("opening weights", done, files.size());
+  for (const std::string& name : files) {
+    if (load) {
+      DI_ASSIGN_OR_RETURN(MappedFile file, LoadShard(name, done, total, progress));
+      done += file.bytes().size();
+      DI_RETURN_IF_ERROR(AddShard(name, std::move(file)));
+    } else {
+      if (progress) progress("opening weights", done, total);
+      DI_ASSIGN_OR_RETURN(MappedFile file, MappedFile::Open(dir_ / name));
+      DI_RETURN_IF_ERROR(AddShard(name, std::move(file)));
+      ++done;
+    }
+  }
+  if (progress && !load) progress("opening weights", done, total);
 
   std::sort(tensors_.begin(), tensors_.end(),
             [](const StoredTensor& a, const StoredTensor& b) { return a.name < b.name; });
@@ -191,7 +213,7 @@ Result<std::unique_ptr<Checkpoint>> Checkpoint::Open(const fs::path& dir,
   auto parsed = ParseModelConfig(config);
   if (!parsed) return Forward(std::move(parsed).error(), dir.string());
   checkpoint->config_ = std::move(*parsed);
-  DI_RETURN_IF_ERROR(checkpoint->OpenShards(progress));
+  DI_RETURN_IF_ERROR(checkpoint->OpenShards(options.weights_memory, progress));
   auto summary = CheckTensorContract(checkpoint->config_, checkpoint->tensors_);
   if (!summary) return Forward(std::move(summary).error(), dir.string());
   checkpoint->num_ignored_ = summary->ignored;

@@ -18,8 +18,15 @@
 
 namespace deepinfer {
 
+// How weights get into memory.
+enum class WeightsMemory {
+  kMap,   // files are mapped: starts at once, pages load on first touch
+  kLoad,  // files are read into huge pages: MappedFile::Load
+};
+
 struct CheckpointOptions {
   WeightCheck weight_check = WeightCheck::kAuto;
+  WeightsMemory weights_memory = WeightsMemory::kMap;
 };
 
 // Immutable; views point into the mapped files and live as long as the object. Thread-safe.
@@ -27,7 +34,7 @@ class Checkpoint final : public TensorSource {
  public:
   // Reads `dir`/config.json and either model.safetensors or the shards that
   // model.safetensors.index.json names, then checks the tensor contract and the weights' values.
-  // Weights are mapped, not read: pages load on first touch, Engram tables without read-ahead.
+  // Mapped weights load on first touch, Engram tables without read-ahead.
   static Result<std::unique_ptr<Checkpoint>> Open(const std::filesystem::path& dir,
                                                   const CheckpointOptions& options = {},
                                                   const ProgressFn& progress = {});
@@ -46,8 +53,10 @@ class Checkpoint final : public TensorSource {
 
  private:
   Checkpoint() = default;
-  Status OpenShards(const ProgressFn& progress);
-  Status AddShard(const std::string& file_name);
+  Status OpenShards(WeightsMemory memory, const ProgressFn& progress);
+  Status AddShard(const std::string& file_name, MappedFile file);
+  Result<MappedFile> LoadShard(const std::string& file_name, uint64_t done, uint64_t total,
+                               const ProgressFn& progress) const;
 
   std::filesystem::path dir_;
   ModelConfig config_;

@@ -47,6 +47,28 @@ TEST_F(FileTest, MapsTheWholeFile) {
   EXPECT_EQ(file->path(), path);
 }
 
+// Longer than a read and no multiple of one, so that several threads take part.
+TEST_F(FileTest, LoadingReadsTheSameBytesAndOutlivesTheFile) {
+  std::string contents((size_t{8} << 20) * 3 + 4321, '\0');
+  for (size_t i = 0; i < contents.size(); ++i)
+    contents[i] = static_cast<char>(i * 2654435761 >> 13);
+  const fs::path path = Write("weights", contents);
+  uint64_t done = 0;
+  auto file = MappedFile::Load(path, 3, [&](uint64_t bytes) { done = bytes; });
+  ASSERT_TRUE(file) << file.error().message;
+  EXPECT_EQ(done, contents.size());
+  fs::resize_file(path, 0);
+  EXPECT_TRUE(Text(*file) == contents);
+}
+
+TEST_F(FileTest, LoadingRefusesWhatMappingRefuses) {
+  EXPECT_FALSE(MappedFile::Load(dir_, 1));
+  EXPECT_FALSE(MappedFile::Load(dir_ / "absent", 1));
+  auto empty = MappedFile::Load(Write("empty", ""), 2);
+  ASSERT_TRUE(empty) << empty.error().message;
+  EXPECT_TRUE(empty->bytes().empty());
+}
+
 TEST_F(FileTest, MovingKeepsTheBytesWhereTheyAre) {
   auto opened = MappedFile::Open(Write("a", "abc"));
   ASSERT_TRUE(opened);

@@ -80,6 +80,27 @@ TEST_F(CheckpointTest, OpensShardsAndFindsEachTensorInItsOwn) {
   EXPECT_EQ((*opened)->Find("head.weight")->data[0], std::byte{0x40});
 }
 
+TEST(ShippedCheckpoint, LoadedWeightsAreTheMappedOnes) {
+  const fs::path nano = fs::path(DEEPINFER_SOURCE_DIR) / "models/nano";
+  const auto mapped = Checkpoint::Open(nano);
+  uint64_t done = 0, total = 0;
+  const auto loaded = Checkpoint::Open(nano, {.weights_memory = WeightsMemory::kLoad},
+                                       [&](std::string_view what, uint64_t now, uint64_t all) {
+                                         if (what == "loading weights") done = now, total = all;
+                                       });
+  ASSERT_TRUE(mapped) << mapped.error().message;
+  ASSERT_TRUE(loaded) << loaded.error().message;
+  EXPECT_GE(total, (*loaded)->total_bytes());
+  EXPECT_EQ(done, total);
+  ASSERT_EQ((*loaded)->tensors().size(), (*mapped)->tensors().size());
+  for (const StoredTensor& tensor : (*mapped)->tensors()) {
+    const TensorView* other = (*loaded)->Find(tensor.name);
+    ASSERT_NE(other, nullptr) << tensor.name;
+    ASSERT_EQ(other->bytes(), tensor.view.bytes()) << tensor.name;
+    EXPECT_EQ(std::memcmp(other->data, tensor.view.data, other->bytes()), 0) << tensor.name;
+  }
+}
+
 TEST_F(CheckpointTest, TheIndexWinsOverASingleFileBesideIt) {
   WriteSharded(dir(), TinyTensors(), 2);
   WriteBytes(dir() / "model.safetensors", "stale");

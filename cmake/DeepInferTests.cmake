@@ -3,8 +3,10 @@ target_link_libraries(deepinfer_test_main PUBLIC GTest::gmock PRIVATE deepinfer_
 
 # deepinfer_test(unit/base DEPS ...): one gtest program from tests/unit/base/*_test.cc
 # (helpers beside them may be any other .cc), whose tests carry the ctest label unit/base. A folder
-# without sources adds nothing. With CPU_TARGETS the tests run once more for each CPU target, as
-# TARGET.Suite.Name; targets that the processor lacks are skipped.
+# without sources adds nothing. Property tests draw from a fixed seed here, so that a change and not
+# chance breaks them; run the program itself for others (RC_PARAMS=seed=N). With CPU_TARGETS the
+# tests run once more for each CPU target, as TARGET.Suite.Name; targets that the processor lacks are
+# skipped.
 function(deepinfer_test folder)
   cmake_parse_arguments(ARG "CPU_TARGETS" "" "DEPS" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/${folder}/*.cc)
@@ -20,7 +22,7 @@ function(deepinfer_test folder)
   target_compile_options(test_${name} PRIVATE -O1)
   target_compile_definitions(test_${name} PRIVATE DEEPINFER_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
   gtest_discover_tests(test_${name} DISCOVERY_MODE PRE_TEST
-                       PROPERTIES TIMEOUT 900 LABELS ${folder})
+                       PROPERTIES TIMEOUT 900 LABELS ${folder} ENVIRONMENT RC_PARAMS=seed=1)
   if(ARG_CPU_TARGETS)
     foreach(target IN LISTS DEEPINFER_CPU_TARGETS)
       gtest_discover_tests(

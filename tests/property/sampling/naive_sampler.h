@@ -95,8 +95,9 @@ class NaiveSampler {
     for (size_t i = 0; i < z.size(); ++i) {
       if (std::isfinite(z[i])) order.push_back(static_cast<int32_t>(i));
     }
-    std::stable_sort(order.begin(), order.end(), [&](int32_t a, int32_t b) {
-      return z[static_cast<size_t>(a)] > z[static_cast<size_t>(b)];
+    std::sort(order.begin(), order.end(), [&](int32_t a, int32_t b) {
+      const float za = z[static_cast<size_t>(a)], zb = z[static_cast<size_t>(b)];
+      return za == zb ? a < b : za > zb;
     });
     return order;
   }

@@ -39,9 +39,11 @@ Top Expected(const RowsView& x, const Bf16Matrix& w, int64_t topk) {
     const float* row = all.data() + r * w.rows;
     std::vector<int32_t> order(w.rows);
     std::iota(order.begin(), order.end(), 0);
-    // Stable, so that equal logits and NaN stay by id.
-    std::stable_sort(order.begin(), order.end(), [row](int32_t a, int32_t b) {
-      return std::isnan(row[a]) ? !std::isnan(row[b]) : row[a] > row[b];
+    // Equal logits, and NaN, by id.
+    std::sort(order.begin(), order.end(), [row](int32_t a, int32_t b) {
+      const bool nan_a = std::isnan(row[a]), nan_b = std::isnan(row[b]);
+      if (nan_a != nan_b) return nan_a;
+      return nan_a || row[a] == row[b] ? a < b : row[a] > row[b];
     });
     for (int64_t k = 0; k < topk; ++k) {
       out.ids.push_back(order[k]);

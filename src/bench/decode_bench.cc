@@ -18,7 +18,7 @@ struct ModelBench::DecodeCase {
   std::vector<std::unique_ptr<model::v41::SequenceState>> states;
   std::vector<int32_t> tokens;  // the next of every sequence
   std::vector<model::v41::SequenceChunk> chunks;
-  Sampler sampler;
+  model::v41::HeadOutput head{.topk = 1};
 };
 
 Status ModelBench::CheckDecode(const DecodeBenchSettings& settings) const {
@@ -73,12 +73,11 @@ Result<ModelBench::DecodeCase> ModelBench::MakeDecodeCase(const DecodeBenchSetti
 }
 
 Status ModelBench::Step(const model::v41::Model& model, DecodeCase& decode) {
-  DI_RETURN_IF_ERROR(model.Forward(*context_, decode.chunks, logits_));
-  const auto vocab = static_cast<size_t>(runtime_->config().vocab_size);
+  // As the generator's greedy path: the best logit of each row, which is never written whole.
+  DI_RETURN_IF_ERROR(model.Forward(*context_, decode.chunks, decode.head));
   for (size_t i = 0; i < decode.tokens.size(); ++i) {
-    DI_ASSIGN_OR_RETURN(decode.tokens[i],
-                        decode.sampler.Sample(std::span(logits_).subspan(i * vocab, vocab), {},
-                                              decode.states[i]->length()));
+    DI_ASSIGN_OR_RETURN(decode.tokens[i], BestToken(decode.head.logits[i], decode.head.ids[i],
+                                                    runtime_->config().vocab_size));
   }
   return {};
 }

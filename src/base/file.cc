@@ -12,27 +12,13 @@
 #include <cstring>
 #include <utility>
 
+#include "base/descriptor.h"
 #include "base/huge_pages.h"
 #include "base/numa_memory.h"
 #include "base/thread_pool.h"
 
 namespace deepinfer {
 namespace {
-
-// Closes on scope exit.
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
 
 ErrorCode CodeOf(int system_error) {
   switch (system_error) {

@@ -11,22 +11,10 @@
 #include <string>
 #include <vector>
 
+#include "base/descriptor.h"
+
 namespace deepinfer {
 namespace {
-
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
 
 Status WriteAll(int fd, std::span<const std::byte> bytes, const std::string& name) {
   while (!bytes.empty()) {

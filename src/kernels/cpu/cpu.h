@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "kernels/cpu/ceiling.h"
 #include "kernels/kernel_table.h"
 
 namespace deepinfer::kernels::cpu {
@@ -15,6 +16,7 @@ struct Target {
   // What this processor and its operating system can run.
   bool supported = false;
   const KernelTable* table = nullptr;
+  const CeilingKernels* ceiling = nullptr;
 };
 
 // Every target of this build, best last.

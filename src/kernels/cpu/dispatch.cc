@@ -7,24 +7,30 @@ namespace deepinfer::kernels::cpu {
 #if defined(__x86_64__)
 namespace scalar {
 const KernelTable& Table();
-}
+const CeilingKernels& Ceiling();
+}  // namespace scalar
 namespace avx2 {
 const KernelTable& Table();
-}
+const CeilingKernels& Ceiling();
+}  // namespace avx2
 namespace avx512 {
 const KernelTable& Table();
-}
+const CeilingKernels& Ceiling();
+}  // namespace avx512
 namespace avx512_bf16 {
 const KernelTable& Table();
-}
+const CeilingKernels& Ceiling();
+}  // namespace avx512_bf16
 #elif defined(__aarch64__)
 namespace neon {
 const KernelTable& Table();
-}
+const CeilingKernels& Ceiling();
+}  // namespace neon
 #else
 namespace scalar {
 const KernelTable& Table();
-}
+const CeilingKernels& Ceiling();
+}  // namespace scalar
 #endif
 
 namespace {
@@ -49,17 +55,24 @@ bool HasAvx512Bf16() {
 std::span<const Target> Targets() {
 #if defined(__x86_64__)
   static const Target targets[] = {
-      {"scalar", true, &scalar::Table()},
-      {"avx2", HasAvx2(), &avx2::Table()},
-      {"avx512", HasAvx512(), &avx512::Table()},
-      {"avx512_bf16", HasAvx512Bf16(), &avx512_bf16::Table()},
+      {"scalar", true, &scalar::Table(), &scalar::Ceiling()},
+      {"avx2", HasAvx2(), &avx2::Table(), &avx2::Ceiling()},
+      {"avx512", HasAvx512(), &avx512::Table(), &avx512::Ceiling()},
+      {"avx512_bf16", HasAvx512Bf16(), &avx512_bf16::Table(), &avx512_bf16::Ceiling()},
   };
 #elif defined(__aarch64__)
-  static const Target targets[] = {{"neon", true, &neon::Table()}};
+  static const Target targets[] = {{"neon", true, &neon::Table(), &neon::Ceiling()}};
 #else
-  static const Target targets[] = {{"scalar", true, &scalar::Table()}};
+  static const Target targets[] = {{"scalar", true, &scalar::Table(), &scalar::Ceiling()}};
 #endif
   return targets;
+}
+
+const CeilingKernels& CeilingOf(const KernelTable& table) {
+  for (const Target& target : Targets()) {
+    if (target.table == &table) return *target.ceiling;
+  }
+  return *Targets().front().ceiling;
 }
 
 Result<const KernelTable*> SelectTarget(std::string_view name) {

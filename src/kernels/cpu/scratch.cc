@@ -22,9 +22,11 @@ void* ScratchBytes(int slot, size_t bytes) {
   thread_local std::array<Buffer, 8> buffers;
   Buffer& buffer = buffers[static_cast<size_t>(slot)];
   if (buffer.bytes < bytes) {
-    buffer.bytes = (bytes + 63) / 64 * 64;
-    buffer.data.reset(std::aligned_alloc(64, buffer.bytes));
-    if (buffer.data == nullptr) throw std::bad_alloc();
+    const size_t rounded = (bytes + 63) / 64 * 64;
+    void* data = std::aligned_alloc(64, rounded);
+    if (data == nullptr) throw std::bad_alloc();
+    buffer.data.reset(data);
+    buffer.bytes = rounded;
   }
   return buffer.data.get();
 }

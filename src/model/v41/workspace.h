@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
+#include <new>
 
 namespace deepinfer::model::v41 {
 
@@ -98,14 +99,18 @@ enum class Slot {
 class Workspace {
  public:
   // At least `count` elements, uninitialised beyond what an earlier request of the same slot wrote;
-  // a growing request keeps nothing.
+  // a growing request keeps nothing. Throws std::bad_alloc, which leaves the
+  // buffer as it was.
   template <typename T>
   T* Get(Slot slot, int64_t count) {
     Buffer& buffer = buffers_[static_cast<size_t>(slot)];
     const size_t bytes = static_cast<size_t>(count) * sizeof(T);
     if (buffer.bytes < bytes) {
-      buffer.bytes = (bytes + 63) / 64 * 64;
-      buffer.data.reset(static_cast<std::byte*>(std::aligned_alloc(64, buffer.bytes)));
+      const size_t rounded = (bytes + 63) / 64 * 64;
+      auto* data = static_cast<std::byte*>(std::aligned_alloc(64, rounded));
+      if (data == nullptr) throw std::bad_alloc();
+      buffer.data.reset(data);
+      buffer.bytes = rounded;
     }
     return reinterpret_cast<T*>(buffer.data.get());
   }

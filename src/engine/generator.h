@@ -4,27 +4,17 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
-#include <string_view>
 #include <vector>
 
 #include "base/progress.h"
 #include "base/result.h"
+#include "deepinfer/result.h"
 #include "engine/prefill.h"
 #include "engine/stats.h"
 #include "model/v41/model.h"
 #include "sampling/sampler.h"
 
 namespace deepinfer {
-
-enum class FinishReason {
-  kStop,       // the model ended its output with the end-of-sentence token, or a hook ended it
-  kLength,     // max_tokens
-  kContext,    // the context is full
-  kCancelled,  // the cancel flag was set
-};
-
-// "stop", "length" (both limits), "cancelled".
-std::string_view FinishReasonName(FinishReason reason);
 
 struct GenerationRequest {
   std::vector<int32_t> prompt;

@@ -109,14 +109,14 @@ Status ReadNumber(const Json& object, std::string_view key, double& target) {
 }
 
 Status ReadSampling(const Json& object, Request& request) {
-  int64_t seed = static_cast<int64_t>(request.sampling.seed);
+  int64_t seed = static_cast<int64_t>(request.sampling.seq_seed);
   DI_RETURN_IF_ERROR(ReadOption(object, "max_tokens", "max-tokens", request.max_tokens));
   DI_RETURN_IF_ERROR(ReadOption(object, "seed", "seed", seed));
   DI_RETURN_IF_ERROR(ReadOption(object, "top_k", "top-k", request.sampling.top_k));
   DI_RETURN_IF_ERROR(ReadNumber(object, "temperature", request.sampling.temperature));
   DI_RETURN_IF_ERROR(ReadNumber(object, "top_p", request.sampling.top_p));
   DI_RETURN_IF_ERROR(ReadNumber(object, "min_p", request.sampling.min_p));
-  request.sampling.seed = static_cast<uint64_t>(seed);
+  request.sampling.seq_seed = static_cast<uint64_t>(seed);
   return ValidateSamplingParams(request.sampling);
 }
 

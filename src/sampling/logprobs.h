@@ -3,9 +3,9 @@
 
 #include <cstdint>
 #include <span>
-#include <vector>
 
 #include "base/result.h"
+#include "deepinfer/logprobs.h"
 #include "sampling/selection.h"
 
 namespace deepinfer {
@@ -13,21 +13,6 @@ namespace deepinfer {
 enum class LogprobsMode {
   kRaw,        // of the model's logits, before everything
   kProcessed,  // of what the draw sees: after bias, masks, penalties, temperature and filters
-};
-
-struct TokenLogprob {
-  int32_t token = 0;
-  float logprob = 0;
-  friend bool operator==(const TokenLogprob&, const TokenLogprob&) = default;
-};
-
-struct TokenLogprobs {
-  TokenLogprob chosen;
-  int64_t rank = 0;  // of the chosen token, from 1; equal logits rank by id
-  // The best tokens, best first, lower ids first among equal ones; fewer where fewer have a
-  // probability above 0.
-  std::vector<TokenLogprob> top;
-  friend bool operator==(const TokenLogprobs&, const TokenLogprobs&) = default;
 };
 
 // The log-softmax over the tokens of a cut with the mass `mass`; -infinity outside it. The

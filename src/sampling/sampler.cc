@@ -51,7 +51,7 @@ Result<int32_t> Sampler::Sample(const SampleRow& in, const SamplingParams& param
   int32_t token = ready.row.max_token;
   if (params.temperature > 0) {
     token = DrawToken(ready.row, ready.scale, ready.cut,
-                      RandomStream(params.seed, in.position, in.stream));
+                      RandomStream(params.seq_seed, in.position, in.stream));
   }
   if (logprobs == nullptr) return token;
   const int64_t top_count = params.logprobs.value_or(0);

@@ -11,6 +11,8 @@ import common
 # shorter one ("kernels/cpu" before "kernels"). Arrows beyond the first design have their reasons in
 # docs/decisions/0001-include-arrows.md.
 ARROWS = {
+    # The public headers, include/deepinfer; everything else lies in src/.
+    "deepinfer": [],
     "base": [],
     "tensor": [],
     "config": ["tensor"],
@@ -18,18 +20,20 @@ ARROWS = {
     "tokenizer": ["tensor"],
     "chat": ["tensor"],
     "grammar": [],
-    "sampling": ["tensor"],
+    "sampling": ["deepinfer", "tensor"],
     "cache": [],
     "sched": ["cache"],
     "kernels": ["tensor"],
     "kernels/reference": ["kernels", "tensor"],
     "kernels/cpu": ["kernels", "tensor"],
     "model/v41": ["kernels", "tensor", "config"],
-    "engine": ["config", "loader", "tokenizer", "chat", "sampling", "kernels",
+    "metrics": [],
+    "exec": ["kernels", "model/v41", "sampling", "cache", "sched", "config", "deepinfer"],
+    "engine": ["deepinfer", "exec", "sched", "cache", "grammar", "metrics", "config", "loader", "tokenizer", "chat", "sampling", "kernels",
                "kernels/reference", "kernels/cpu", "model/v41", "tensor"],
-    "bench": ["engine", "config", "loader", "tokenizer", "sampling", "model/v41", "kernels",
+    "bench": ["deepinfer", "engine", "config", "loader", "tokenizer", "sampling", "model/v41", "kernels",
               "kernels/reference", "kernels/cpu", "tensor"],
-    "cli": ["bench", "engine", "config", "loader", "tokenizer", "chat", "model/v41", "kernels",
+    "cli": ["deepinfer", "bench", "engine", "config", "loader", "tokenizer", "chat", "model/v41", "kernels",
             "kernels/reference", "kernels/cpu", "sampling", "tensor"],
 }
 
@@ -113,14 +117,19 @@ def check_file(path, text, exists, edges):
     return problems
 
 
+def file_of(path):
+    """Where the header or source lies that is included as <path>."""
+    return ("include/" if path.startswith("deepinfer/") else "src/") + path
+
+
 def check(root):
-    paths = [path[len("src/"):] for path in common.source_files(root)
-             if path.startswith("src/") and path.endswith((".h", ".cc"))]
+    paths = [path[path.index("/") + 1:] for path in common.source_files(root)
+             if path.startswith(("src/", "include/")) and path.endswith((".h", ".cc"))]
     edges = {}
     problems = []
     for path in paths:
-        problems += check_file(path, common.read("src/" + path, root),
-                               lambda name: os.path.isfile(os.path.join(root, "src", name)), edges)
+        problems += check_file(path, common.read(file_of(path), root),
+                               lambda name: os.path.isfile(os.path.join(root, file_of(name))), edges)
     cycle = find_cycle(ARROWS) or find_cycle(edges)
     if cycle:
         problems.append("folders include each other in a cycle: " + " -> ".join(cycle))

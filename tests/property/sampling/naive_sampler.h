@@ -125,7 +125,7 @@ class NaiveSampler {
 
   int32_t Draw(std::vector<int32_t> order, double max, double inverse) const {
     std::sort(order.begin(), order.end());
-    const RandomStream stream(params_.seed, row_.position, row_.stream);
+    const RandomStream stream(params_.seq_seed, row_.position, row_.stream);
     int32_t best = -1;
     double best_score = -std::numeric_limits<double>::infinity();
     for (const int32_t id : order) {

@@ -49,7 +49,7 @@ SamplingParams RandomFilters(std::mt19937_64& random, size_t vocabulary) {
   params.top_k = OneOf(random, {int64_t{0}, int64_t{0}, int64_t{1}, int64_t{5}, int64_t{80},
                                 static_cast<int64_t>(vocabulary), int64_t{1} << 40});
   params.min_p = OneOf(random, {0.0, 0.0, 0.05, 0.5, 1.0, 1e-12, 5e-324});
-  params.seed = random();
+  params.seq_seed = random();
   params.logprobs = OneOf(random, {int64_t{0}, int64_t{3}, int64_t{20}});
   return params;
 }
@@ -141,7 +141,7 @@ TEST(SamplerProperty, TokensThatBarelyWinAreNotSkipped) {
       std::vector<float> logits(kVocabulary, -kInfinity);
       logits[static_cast<size_t>(weak)] = 0;
       logits[static_cast<size_t>(strong)] = static_cast<float>(hair - distance);
-      EXPECT_EQ(sampler.Sample(logits, {.temperature = 1, .seed = 1}, position).value(),
+      EXPECT_EQ(sampler.Sample(logits, {.temperature = 1, .seq_seed = 1}, position).value(),
                 hair > 0 ? strong : weak)
           << "position " << position;
     }
@@ -159,7 +159,7 @@ TEST(SamplerProperty, FastPathEqualsTheNaiveRestatementAtTheReleasesVocabulary) 
       const SamplingParams params{.temperature = OneOf(random, {1.0, 0.7, 5.0}),
                                   .top_p = top_p,
                                   .top_k = OneOf(random, {0l, 0l, 50l, 5000l}),
-                                  .seed = seed,
+                                  .seq_seed = seed,
                                   .logprobs = 20};
       const SampleRow row{.logits = logits, .position = 4711};
       EXPECT_EQ(Difference(row, params, NaiveSampler(row, params, {}, {}).Run()), "")

@@ -69,12 +69,12 @@ TEST_F(GeneratorTest, AnswersASumAndStopsAtTheEndToken) {
 }
 
 TEST_F(GeneratorTest, ChunksAndSeedsDecideNothingAndEverything) {
-  const SamplingParams sampling{.temperature = 1.5, .seed = 9};
+  const SamplingParams sampling{.temperature = 1.5, .seq_seed = 9};
   const auto whole = Generate({Sum(), sampling, 5});
   const auto small = Generate({Sum(), sampling, 5}, {}, {.chunk_tokens = 3});
   ASSERT_TRUE(whole && small);
   EXPECT_EQ(whole->tokens, small->tokens);
-  const auto other = Generate({Sum(), {.temperature = 100, .seed = 10}, 5});
+  const auto other = Generate({Sum(), {.temperature = 100, .seq_seed = 10}, 5});
   ASSERT_TRUE(other);
   EXPECT_NE(whole->tokens, other->tokens);
 }

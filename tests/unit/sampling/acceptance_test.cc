@@ -58,7 +58,7 @@ Experiment Verify(const SamplingParams& target, const SamplingParams& draft,
   for (int64_t position = 0; position < draws; ++position) {
     const SampleRow row{.logits = draft_logits, .position = position, .stream = Stream::kDraft};
     SamplingParams seeded = draft;
-    seeded.seed = kSeed;
+    seeded.seq_seed = kSeed;
     const int32_t proposal = sampler.Sample(row, seeded).value();
     const RatioOutcome outcome = verify({log_p, log_q, proposal, kSeed, position});
     EXPECT_TRUE(!outcome.accepted || outcome.token == proposal);
@@ -191,7 +191,7 @@ TEST(CoupledAcceptance, OutputDoesNotDependOnDrafterOrDepth) {
   for (double temperature : {0.0, 1.0}) {
     const SamplingParams params{.temperature = temperature,
                                 .top_p = 0.9,
-                                .seed = 8,
+                                .seq_seed = 8,
                                 .repetition_penalty = 1.2,
                                 .frequency_penalty = 0.3};
     const auto plain = Generate(params, 80, [](size_t) { return size_t{0}; }, 1);

@@ -115,7 +115,8 @@ TEST(BestToken, IsWhatSampleTakesOfTheRow) {
 
 TEST(TakesBest, NotWhereAnythingElseOfTheRowCounts) {
   EXPECT_TRUE(TakesBest({}, {}));
-  EXPECT_TRUE(TakesBest({}, {.top_p = 0.5, .top_k = 3, .seed = 9}));  // greedy whatever these are
+  EXPECT_TRUE(
+      TakesBest({}, {.top_p = 0.5, .top_k = 3, .seq_seed = 9}));  // greedy whatever these are
   EXPECT_FALSE(TakesBest({}, {.temperature = 0.1}));
   EXPECT_FALSE(TakesBest({}, {.repetition_penalty = 1.1}));
   EXPECT_FALSE(TakesBest({}, {.frequency_penalty = 0.1}));
@@ -210,11 +211,11 @@ TEST(Sampler, NoiseBelongsToTheTokenIdNotToItsRank) {
   Sampler sampler;
   const std::vector<float> logits = TestLogits();
   for (int64_t position = 0; position < 300; ++position) {
-    const int32_t free = *sampler.Sample(logits, {.temperature = 1, .seed = 5}, position);
+    const int32_t free = *sampler.Sample(logits, {.temperature = 1, .seq_seed = 5}, position);
     const int32_t all_kept = *sampler.Sample(
-        logits, {.temperature = 1, .top_p = 0.999999999, .top_k = 31, .seed = 5}, position);
+        logits, {.temperature = 1, .top_p = 0.999999999, .top_k = 31, .seq_seed = 5}, position);
     EXPECT_EQ(free, all_kept);
-    EXPECT_EQ(free, *Sampler().Sample(logits, {.temperature = 1, .seed = 5}, position));
+    EXPECT_EQ(free, *Sampler().Sample(logits, {.temperature = 1, .seq_seed = 5}, position));
   }
 }
 
@@ -222,7 +223,7 @@ TEST(Sampler, SeedAndPositionBothChangeTheDraw) {
   Sampler sampler;
   const std::vector<float> logits(1000, 0.0f);
   const auto draw = [&](uint64_t seed, int64_t position) {
-    return *sampler.Sample(logits, {.temperature = 1, .seed = seed}, position);
+    return *sampler.Sample(logits, {.temperature = 1, .seq_seed = seed}, position);
   };
   EXPECT_NE(draw(1, 1), draw(2, 1));
   EXPECT_NE(draw(1, 1), draw(1, 2));
@@ -284,7 +285,7 @@ TEST(Sampler, DrawsDoNotDependOnTheirOrder) {
   std::map<std::pair<uint64_t, int64_t>, int32_t> drawn;
   const auto draw = [&](uint64_t seed, int64_t position) {
     SamplingParams own = params;
-    own.seed = seed;
+    own.seq_seed = seed;
     return *sampler.Sample(logits, own, position);
   };
   for (uint64_t seed = 0; seed < 10; ++seed) {

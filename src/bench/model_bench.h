@@ -16,7 +16,7 @@
 #include "bench/kernel_profile.h"
 #include "bench/record.h"
 #include "bench/timing.h"
-#include "engine/prefill.h"
+#include "exec/prefill.h"
 #include "engine/runtime.h"
 
 namespace deepinfer::bench {

@@ -15,9 +15,9 @@
 #include "deepinfer/sampling_params.h"
 #include "deepinfer/stats.h"
 #include "engine/memory_budget.h"
-#include "engine/prefill.h"
 #include "engine/request_stream.h"
 #include "engine/runtime.h"
+#include "exec/prefill.h"
 #include "sampling/logprobs.h"
 
 namespace deepinfer {

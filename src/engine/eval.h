@@ -11,8 +11,8 @@
 #include "base/result.h"
 #include "chat/message.h"
 #include "engine/eval_checker.h"
-#include "engine/prefill.h"
 #include "engine/runtime.h"
+#include "exec/prefill.h"
 
 namespace deepinfer {
 

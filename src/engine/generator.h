@@ -9,8 +9,8 @@
 #include "base/progress.h"
 #include "base/result.h"
 #include "deepinfer/result.h"
-#include "engine/prefill.h"
 #include "engine/stats.h"
+#include "exec/prefill.h"
 #include "model/v41/model.h"
 #include "sampling/sampler.h"
 

@@ -38,6 +38,8 @@ struct PlanRow {
   // Tokens from `start` on as far as the scheduler knows them. Others were sampled by a step that
   // is still in flight, or are drafts.
   std::span<const int32_t> tokens;
+  // The sequence from its first token on, as far as the scheduler knows it.
+  std::span<const int32_t> known;
   // Of the prompt as it came; a resumed request's generated tokens lie beyond it. Where the decoder
   // half starts in compact prefill follows from it alone.
   int64_t prompt_tokens = 0;

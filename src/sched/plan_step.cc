@@ -245,9 +245,9 @@ PlanRow& Scheduler::AddRow(Flight& flight, Request& request, Sequence& sequence,
   row.start = start;
   row.count = count;
   row.max_length = request.max_length;
+  row.known = request.tokens;
   if (start < request.length()) {
-    row.tokens =
-        std::span(request.tokens).subspan(start, std::min(count, request.length() - start));
+    row.tokens = row.known.subspan(start, std::min(count, request.length() - start));
   }
   row.prompt_tokens = request.prompt_tokens;
   row.first_new_block = sequence.told_blocks;

@@ -19,6 +19,7 @@ ARROWS = {
     "loader": ["tensor", "config"],
     "tokenizer": ["tensor"],
     "chat": ["tensor"],
+    "grammar/json_schema": ["grammar"],
     "grammar": [],
     "sampling": ["deepinfer", "tensor"],
     "cache": [],
@@ -31,10 +32,10 @@ ARROWS = {
     "exec": ["kernels", "model/v41", "sampling", "cache", "sched", "config", "deepinfer"],
     "engine": ["deepinfer", "exec", "sched", "cache", "grammar", "metrics", "config", "loader", "tokenizer", "chat", "sampling", "kernels",
                "kernels/reference", "kernels/cpu", "model/v41", "tensor"],
-    "bench": ["deepinfer", "engine", "config", "loader", "tokenizer", "sampling", "model/v41", "kernels",
+    "bench": ["deepinfer", "exec", "engine", "config", "loader", "tokenizer", "sampling", "model/v41", "kernels",
               "kernels/reference", "kernels/cpu", "tensor"],
     "cli": ["deepinfer", "bench", "engine", "config", "loader", "tokenizer", "chat", "model/v41", "kernels",
-            "kernels/reference", "kernels/cpu", "sampling", "tensor"],
+            "kernels/reference", "kernels/cpu", "sampling", "tensor", "grammar", "grammar/json_schema"],
 }
 
 # Header (as written in <>): the folders that may include it. Everything else is kept from slow or

@@ -274,8 +274,10 @@ void ForwardPass::Finish() {
     for (int64_t p = std::max(segment.chunk_position, kept); p < segment.end(); ++p) {
       state.History(p) = compressed_tokens_[segment.chunk_row + p - segment.chunk_position];
     }
-    state.header_->decoder_first_valid =
-        std::max(state.header_->decoder_first_valid, segment.decoder_start);
+    // Not beyond the end: a snapshot taken here may go on with a prompt whose decoder starts before
+    // this one's.
+    state.header_->decoder_first_valid = std::max(state.header_->decoder_first_valid,
+                                                  std::min(segment.decoder_start, segment.end()));
     state.Advance(segment.end());
   }
 }

@@ -1,6 +1,6 @@
 // Promises about how work is cut: the same prompt gives the same bytes for any chunk size, any
 // number of threads and anything else in the batch; decode equals prefill.
-#include "engine/prefill.h"
+#include "exec/prefill.h"
 #include "tests/golden/support/nano.h"
 #include "tests/golden/support/toy.h"
 

@@ -1,6 +1,6 @@
 // What a serving engine does with sequences: blocks and slots from pools, snapshots, rollback. None
 // of it changes a byte of what a sequence computes.
-#include "engine/prefill.h"
+#include "exec/prefill.h"
 #include "tests/golden/support/nano.h"
 #include "tests/golden/support/paged.h"
 #include "tests/golden/support/toy.h"

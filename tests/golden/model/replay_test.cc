@@ -1,6 +1,6 @@
 // Encoder replay after a prefix hit: global KV is shared, windows are computed again from a window
 // before the hit's end (spec model-v41 section 5.3).
-#include "engine/prefill.h"
+#include "exec/prefill.h"
 #include "tests/golden/support/nano.h"
 #include "tests/golden/support/paged.h"
 #include "tests/golden/support/toy.h"

@@ -1,4 +1,4 @@
-#include "engine/prefill.h"
+#include "exec/prefill.h"
 
 #include <algorithm>
 

@@ -11,11 +11,14 @@
 //   ScaleDot(v, code): v times 2^(code - 127), exact. Products of scales lie within 2^-100 to 2^100
 //     (weights: tensor/weight_scale.h).
 //   ExpandFp8(codes): 64 e4m3 codes, unscaled; ExpandFp8Half: 32 codes and zeros behind.
-//   ExpandFp4(codes, s0, s1): 64 e2m1 codes with the e8m0 scales of their halves; ExpandFp4Half
-//     likewise.
+//   ExpandFp4Codes(codes, scale): 32 e2m1 codes with their e8m0 scale.
+//   ExpandFp4Shuffled(codes, s0, s1): 64 e2m1 codes with the e8m0 scales of their halves, every 32
+//     elements in the target's cheapest order, which ShuffleAsFp4 gives to elements that are in
+//     order; ExpandFp4ShuffledHalf: 32 codes and zeros behind.
 //   FromBf16(p): 32 bf16 elements; FromBf16First(p, n): the first n, zeros behind (0 <= n <= 32).
 //   kTileRows x kTileCols: the register tile of a product of many rows. kGemvCols: weight rows in
-//     flight when one row is multiplied, kGemvColsFew when two to four are.
+//     flight when one row is multiplied, kGemvColsFew when two to four are. kFewRows: rows up to
+//     which weights are expanded in registers.
 #pragma once
 
 #include "kernels/cpu/ops/simd.h"

@@ -118,15 +118,37 @@ DEEPINFER_INLINE DotVec ExpandFp4Codes(const uint8_t* codes, uint8_t scale) {
   const __m512i indices = _mm512_or_si512(bytes, _mm512_slli_epi32(bytes, 12));
   return {_mm512_permutexvar_epi16(indices, _mm512_load_si512(kFp4Table.bits[scale]))};
 }
-DEEPINFER_INLINE DotPair ExpandFp4(const uint8_t* codes, uint8_t s0, uint8_t s1) {
-  return {ExpandFp4Codes(codes, s0), ExpandFp4Codes(codes + 16, s1)};
+
+// The same with element 4 i + j at place 8 j + i: every 16-bit word of the codes holds four of
+// them, lane j looks at the j-th. One shift replaces a widening, a shift and an or.
+DEEPINFER_INLINE DotVec ExpandFp4Words(const uint8_t* codes, uint8_t scale) {
+  const __m512i words =
+      _mm512_broadcast_i32x4(_mm_loadu_si128(reinterpret_cast<const __m128i*>(codes)));
+  const __m512i shifts = _mm512_inserti64x4(
+      _mm512_castsi256_si512(_mm256_set_m128i(_mm_set1_epi16(4), _mm_setzero_si128())),
+      _mm256_set_m128i(_mm_set1_epi16(12), _mm_set1_epi16(8)), 1);
+  const __m512i indices = _mm512_srlv_epi16(words, shifts);
+  return {_mm512_permutexvar_epi16(indices, _mm512_load_si512(kFp4Table.bits[scale]))};
 }
-DEEPINFER_INLINE DotPair ExpandFp4Half(const uint8_t* codes, uint8_t s0) {
-  return {ExpandFp4Codes(codes, s0), ZeroDot()};
+DEEPINFER_INLINE DotPair ExpandFp4Shuffled(const uint8_t* codes, uint8_t s0, uint8_t s1) {
+  return {ExpandFp4Words(codes, s0), ExpandFp4Words(codes + 16, s1)};
+}
+DEEPINFER_INLINE DotPair ExpandFp4ShuffledHalf(const uint8_t* codes, uint8_t s0) {
+  return {ExpandFp4Words(codes, s0), ZeroDot()};
+}
+DEEPINFER_INLINE DotVec ShuffleAsFp4(DotVec v) {
+  // Place 8 j + i takes element 4 i + j. Two 16-bit indices a number.
+  const __m512i order =
+      _mm512_setr_epi32(0x00040000, 0x000c0008, 0x00140010, 0x001c0018, 0x00050001, 0x000d0009,
+                        0x00150011, 0x001d0019, 0x00060002, 0x000e000a, 0x00160012, 0x001e001a,
+                        0x00070003, 0x000f000b, 0x00170013, 0x001f001b);
+  return {_mm512_permutexvar_epi16(order, v.v)};
 }
 
 // 24 accumulators, six rows and two registers of weights: what 32 registers hold.
 inline constexpr int kTileRows = 6, kTileCols = 4;
 inline constexpr int kGemvCols = 8, kGemvColsFew = 4;
+// Expanding again for every four rows overlaps with their products; a panel would not.
+inline constexpr int kFewRows = 16;
 
 }  // namespace deepinfer::kernels::cpu::DEEPINFER_TARGET

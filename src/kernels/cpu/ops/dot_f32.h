@@ -48,12 +48,13 @@ DEEPINFER_INLINE DotPair ExpandFp8Half(const uint8_t* codes) {
 DEEPINFER_INLINE DotVec ExpandFp4Codes(const uint8_t* codes, uint8_t scale) {
   return ScaleDot({LoadE2m1(codes), LoadE2m1(codes + 8)}, scale);
 }
-DEEPINFER_INLINE DotPair ExpandFp4(const uint8_t* codes, uint8_t s0, uint8_t s1) {
+DEEPINFER_INLINE DotPair ExpandFp4Shuffled(const uint8_t* codes, uint8_t s0, uint8_t s1) {
   return {ExpandFp4Codes(codes, s0), ExpandFp4Codes(codes + 16, s1)};
 }
-DEEPINFER_INLINE DotPair ExpandFp4Half(const uint8_t* codes, uint8_t s0) {
+DEEPINFER_INLINE DotPair ExpandFp4ShuffledHalf(const uint8_t* codes, uint8_t s0) {
   return {ExpandFp4Codes(codes, s0), ZeroDot()};
 }
+DEEPINFER_INLINE DotVec ShuffleAsFp4(DotVec v) { return v; }
 
 #if defined(__AVX512BW__)
 // 24 accumulators, six rows and two registers of weights: what 32 registers hold.
@@ -66,5 +67,6 @@ inline constexpr int kGemvCols = 4, kGemvColsFew = 1;
 inline constexpr int kTileRows = 2, kTileCols = 2;
 inline constexpr int kGemvCols = 2, kGemvColsFew = 1;
 #endif
+inline constexpr int kFewRows = 4;
 
 }  // namespace deepinfer::kernels::cpu::DEEPINFER_TARGET

@@ -86,7 +86,7 @@ void EngineLoop::Handle(SubmitMessage& message) {
 
 void EngineLoop::Handle(GrammarMessage& message) {
   const auto found = requests_.find(message.request);
-  if (found == requests_.end()) return;  // cancelled meanwhile
+  if (found == requests_.end() || found->second.admitted) return;  // cancelled meanwhile
   if (message.grammar) {
     Admit(found->second.request, *message.grammar);
   } else {

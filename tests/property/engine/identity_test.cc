@@ -1,0 +1,103 @@
+// The engine's promise: a request's bytes are those it has alone, whatever runs beside it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <thread>
+
+#include "tests/property/engine/engine_testing.h"
+
+namespace deepinfer::testing {
+namespace {
+
+using cache::PrefixMode;
+
+// Workloads a test; DEEPINFER_IDENTITY_WORKLOADS replaces it.
+int Workloads(int count) {
+  const char* value = std::getenv("DEEPINFER_IDENTITY_WORKLOADS");
+  return value != nullptr ? std::atoi(value) : count;
+}
+
+struct Workload {
+  std::vector<size_t> order;  // requests by arrival
+  std::vector<int64_t> pauses_us;
+  std::vector<bool> cancelled;  // a request of its own, cancelled on the way
+};
+
+// Requests arrive in random order at random moments, with others that are cancelled.
+void RunWorkload(Random& random, Engine& engine, const std::vector<EngineRequest>& requests,
+                 const std::vector<std::string>& alone, const std::string& where) {
+  std::vector<size_t> order;
+  const int64_t count = Between(random, 1, 9);
+  for (int64_t i = 0; i < count; ++i) {
+    order.push_back(static_cast<size_t>(Between(random, 0, std::ssize(requests) - 1)));
+  }
+  std::vector<std::shared_ptr<RequestStream>> streams, doomed;
+  for (const size_t i : order) {
+    EngineRequest request = requests[i];
+    request.options.priority = static_cast<int32_t>(Between(random, -2, 2));
+    auto stream = engine.Submit(std::move(request));
+    ASSERT_TRUE(stream) << stream.error().message;
+    streams.push_back(*stream);
+    if (Chance(random, 0.3)) {
+      auto other = engine.Submit(
+          requests[static_cast<size_t>(Between(random, 0, std::ssize(requests) - 1))]);
+      ASSERT_TRUE(other) << other.error().message;
+      doomed.push_back(*other);
+    }
+    if (Chance(random, 0.4)) {
+      std::this_thread::sleep_for(std::chrono::microseconds(Between(random, 0, 4000)));
+    }
+    if (!doomed.empty() && Chance(random, 0.5)) doomed.back()->Cancel();
+  }
+  for (const auto& stream : doomed) stream->Cancel();
+  for (size_t i = 0; i < order.size(); ++i) {
+    ASSERT_EQ(Bytes(streams[i]->Wait()), alone[order[i]]) << where << ", request " << order[i];
+  }
+  for (const auto& stream : doomed) stream->Wait();
+}
+
+struct Case {
+  PrefillMode prefill;
+  PrefixMode prefix;
+};
+
+class Identity : public ::testing::TestWithParam<Case> {};
+
+TEST_P(Identity, ARequestsBytesDoNotDependOnWhatRunsBesideIt) {
+  Random random(GetParam().prefill == PrefillMode::kOff ? 1 : 2);
+  const std::vector<EngineRequest> requests = RandomRequests(random, 40, GetParam().prefill);
+  const auto alone = RunAlone(*MakeEngine(Alone(GetParam().prefill)), requests);
+  int64_t preemptions = 0, hits = 0, discarded = 0;
+  const int engines = Workloads(60) / 3;
+  for (int i = 0; i < engines; ++i) {
+    EngineSettings settings = RandomSettings(random, GetParam().prefill, GetParam().prefix);
+    // Blocks for the longest request, and little more.
+    const auto engine = MakeEngine(settings);
+    for (int round = 0; round < 3; ++round) {
+      ASSERT_NO_FATAL_FAILURE(
+          RunWorkload(random, *engine, requests, alone, "engine " + std::to_string(i)));
+    }
+    preemptions += engine->stats().preemptions;
+    hits += engine->stats().prefix_hit_tokens;
+    discarded += engine->stats().discarded_rows;
+  }
+  std::printf(
+      "[ identity ] %d engines: %ld preemptions, %ld tokens from the prefix cache, %ld rows "
+      "discarded\n",
+      engines, preemptions, hits, discarded);
+}
+
+INSTANTIATE_TEST_SUITE_P(Modes, Identity,
+                         ::testing::Values(Case{PrefillMode::kOff, PrefixMode::kOff},
+                                           Case{PrefillMode::kCompact, PrefixMode::kOff},
+                                           Case{PrefillMode::kOff, PrefixMode::kDeterministic},
+                                           Case{PrefillMode::kCompact, PrefixMode::kDeterministic}),
+                         [](const auto& info) {
+                           return std::string(info.param.prefill == PrefillMode::kOff ? "Exact"
+                                                                                      : "Compact") +
+                                  (info.param.prefix == PrefixMode::kOff ? "" : "Cached");
+                         });
+
+}  // namespace
+}  // namespace deepinfer::testing

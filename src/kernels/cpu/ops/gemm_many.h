@@ -117,7 +117,7 @@ class PanelPrefetch {
     lines = Min(lines, left_);
     left_ -= lines;
     for (; lines > 0; --lines, line_ += 64) {
-      __builtin_prefetch(line_);
+      __builtin_prefetch(line_, 0, 0);
       if (--left_in_row_ == 0) {
         left_in_row_ = lines_;
         line_ += row_bytes_ - lines_ * 64;

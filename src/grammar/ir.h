@@ -37,8 +37,8 @@ enum class NodeKind : uint8_t {
   kUnordered,  // members in any order: see Unordered
 };
 
-// Members in any order, each at most once, with a separator between any two: the members of a JSON
-// object, say. The compiler keeps the set of used members beside the automaton, so n members cost
+// Members in any order (or in theirs, some left out), each at most once, with a separator between
+// any two: the members of a JSON object, say. The compiler keeps the set of used members beside the automaton, so n members cost
 // n states, not 2^n. At most 65,535 members.
 struct Unordered {
   struct Member {
@@ -51,6 +51,7 @@ struct Unordered {
   // Members in all, repeatable ones counted each time. A required member counts too.
   uint32_t min = 0;
   uint32_t max = kUnbounded;
+  bool ordered = false;  // members come in the order of `members`
 };
 
 struct Node {

@@ -247,7 +247,8 @@ Result<uint32_t> RuleLowering::AddMemberSet(const Unordered& unordered) {
     return MakeError(ErrorCode::kResourceExhausted, "counts of unordered members may not exceed {}",
                      MemberSets::kMaxCount);
   }
-  out_.member_sets.push_back(std::make_unique<MemberSets>(std::move(members), unordered.min, max));
+  out_.member_sets.push_back(std::make_unique<MemberSets>(std::move(members), unordered.min, max,
+                                                          unordered.ordered));
   return static_cast<uint32_t>(out_.member_sets.size()) - 1;
 }
 
@@ -261,7 +262,10 @@ Status RuleLowering::LowerUnordered(Nfa& nfa, NodeId id, uint32_t from, uint32_t
   const uint32_t member_end = nfa.AddState();
   const uint32_t separator = nfa.AddState();
   AddOp(nfa, from, {OpKind::kEnterSet, set}, begin);
-  AddOp(nfa, begin, {OpKind::kLeaveSet, set}, to);
+  const bool may_be_empty =
+      unordered.min == 0 && std::none_of(unordered.members.begin(), unordered.members.end(),
+                                         [](const auto& member) { return member.required; });
+  if (may_be_empty) AddOp(nfa, begin, {OpKind::kLeaveSet, set}, to);
   nfa.AddEmptyMove(begin, member_begin);
   AddOp(nfa, member_end, {OpKind::kLeaveSet, set}, to);
   AddOp(nfa, member_end, {OpKind::kMore, set}, separator);

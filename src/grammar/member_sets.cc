@@ -15,8 +15,8 @@ bool Has(std::span<const uint64_t> bits, uint32_t member) {
 
 }  // namespace
 
-MemberSets::MemberSets(std::vector<Member> members, uint32_t min, uint32_t max)
-    : members_(std::move(members)), min_(min), max_(max) {
+MemberSets::MemberSets(std::vector<Member> members, uint32_t min, uint32_t max, bool ordered)
+    : members_(std::move(members)), min_(min), max_(max), ordered_(ordered) {
   required_.assign(std::max<size_t>(1, (members_.size() + 63) / 64), 0);
   for (size_t i = 0; i < members_.size(); ++i) {
     if (members_[i].required) required_[i / 64] |= uint64_t{1} << (i % 64);
@@ -49,6 +49,19 @@ uint64_t MemberSets::Intern(std::span<const uint64_t> bits) const {
   return entry->second;
 }
 
+bool MemberSets::IsInOrder(std::span<const uint64_t> bits, uint32_t member) const {
+  for (size_t word = 0; word < bits.size(); ++word) {
+    const uint32_t first = static_cast<uint32_t>(word) * 64;
+    const uint64_t before = member >= first + 64 ? ~uint64_t{0}
+                            : member <= first    ? 0
+                                                 : (uint64_t{1} << (member - first)) - 1;
+    const uint64_t own = member / 64 == word ? uint64_t{1} << (member % 64) : 0;
+    if ((bits[word] & ~before & ~own) != 0) return false;
+    if ((required_[word] & before & ~bits[word]) != 0) return false;
+  }
+  return true;
+}
+
 uint32_t MemberSets::MissingRequired(std::span<const uint64_t> bits) const {
   uint32_t missing = 0;
   for (size_t i = 0; i < bits.size(); ++i) {
@@ -61,14 +74,23 @@ bool MemberSets::Fits(uint32_t count, uint32_t required_after) const {
   return max_ == kUnbounded || uint64_t{count} + 1 + required_after <= max_;
 }
 
+bool MemberSets::ReachesMin(uint32_t count, uint32_t member) const {
+  for (size_t later = member; later < members_.size(); ++later) {
+    if (members_[later].repeatable) return true;
+  }
+  return count + (members_.size() - member) >= min_;
+}
+
 bool MemberSets::Select(uint32_t member, uint64_t& reg) const {
   return WithBits(reg, [&](std::span<uint64_t> bits) {
     const Member& kind = members_[member];
     if (!kind.repeatable && Has(bits, member)) return false;
-    if (!kind.repeatable || kind.required) bits[member / 64] |= uint64_t{1} << (member % 64);
+    if (ordered_ && !IsInOrder(bits, member)) return false;
+    if (!kind.repeatable || kind.required || ordered_) bits[member / 64] |= uint64_t{1} << (member % 64);
     uint32_t count = Count(reg);
     if (counts_) {
       if (!Fits(count, MissingRequired(bits))) return false;
+      if (ordered_ && !ReachesMin(count, member)) return false;
       // Without an upper limit only the way to min matters.
       count = max_ == kUnbounded ? std::min(count + 1, min_) : count + 1;
     }
@@ -81,9 +103,10 @@ bool MemberSets::MaySelectMore(uint64_t reg) const {
   return WithBits(reg, [&](std::span<const uint64_t> bits) {
     if (MissingRequired(bits) > 0) return true;  // every selection so far left room for it
     if (counts_ && !Fits(Count(reg), 0)) return false;
-    if (any_repeatable_) return true;
+    if (any_repeatable_ && !ordered_) return true;
     for (uint32_t i = 0; i < members_.size(); ++i) {
-      if (!Has(bits, i)) return true;
+      if (Has(bits, i) && !members_[i].repeatable) continue;
+      if (!ordered_ || IsInOrder(bits, i)) return true;
     }
     return false;
   });

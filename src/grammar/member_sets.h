@@ -19,7 +19,7 @@ class MemberSets {
     bool repeatable;
   };
   // min <= max; both at most kMaxCount, or max = ~0 for no limit.
-  MemberSets(std::vector<Member> members, uint32_t min, uint32_t max);
+  MemberSets(std::vector<Member> members, uint32_t min, uint32_t max, bool ordered);
 
   static constexpr uint32_t kMaxCount = 60'000;
 
@@ -42,6 +42,11 @@ class MemberSets {
   template <typename Use>
   bool WithBits(uint64_t reg, const Use& use) const;
   uint64_t Intern(std::span<const uint64_t> bits) const;
+  // Ordered members: whether the member comes after all that were used, and no required one is
+  // passed over.
+  bool IsInOrder(std::span<const uint64_t> bits, uint32_t member) const;
+  // Whether so many members, this one and those after it suffice.
+  bool ReachesMin(uint32_t count, uint32_t member) const;
   uint32_t MissingRequired(std::span<const uint64_t> bits) const;
   // Whether one more member, `required_after` required ones still to come, fits into max.
   bool Fits(uint32_t count, uint32_t required_after) const;
@@ -49,6 +54,7 @@ class MemberSets {
   const std::vector<Member> members_;
   const uint32_t min_;
   const uint32_t max_;
+  const bool ordered_;
   Bits required_;
   bool any_repeatable_ = false;
   bool counts_ = false;  // whether the count decides anything

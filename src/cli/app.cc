@@ -24,7 +24,7 @@ std::vector<Entry> DeclareCommands(CLI::App& program) {
   std::vector<Entry> entries;
   for (auto make : {MakeGenerateCommand, MakeChatCommand, MakeInspectCommand, MakeTokenizeCommand,
                     MakeEncodeCommand, MakeMakeCheckpointCommand, MakeDownloadCommand,
-                    MakeEvalCommand, MakeVerifyCommand, MakeBenchCommand}) {
+                    MakeEvalCommand, MakeVerifyCommand, MakeBenchCommand, MakeGrammarCommand}) {
     Entry entry;
     entry.command = make();
     entry.app = program.add_subcommand(entry.command->name(), entry.command->summary());

@@ -41,6 +41,7 @@ std::unique_ptr<Command> MakeDownloadCommand();
 std::unique_ptr<Command> MakeEvalCommand();
 std::unique_ptr<Command> MakeVerifyCommand();
 std::unique_ptr<Command> MakeBenchCommand();
+std::unique_ptr<Command> MakeGrammarCommand();
 
 // Parses the command line, runs one command and returns the exit code. Never throws.
 int RunProgram(int argc, char** argv);

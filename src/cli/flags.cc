@@ -20,6 +20,11 @@ void FlagSet::RequiredPositional(const std::string& name, std::string& target,
   app_.add_option(name, target, help)->required()->type_name("");
 }
 
+void FlagSet::PositionalList(const std::string& name, std::vector<std::string>& target,
+                             const std::string& help) {
+  app_.add_option(name, target, help)->type_name("");
+}
+
 void FlagSet::Text(const std::string& name, std::optional<std::string>& target,
                    const std::string& value_name, const std::string& help) {
   app_.add_option_function<std::string>(

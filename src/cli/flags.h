@@ -27,6 +27,9 @@ class FlagSet {
   void Positional(const std::string& name, std::optional<std::string>& target,
                   const std::string& help);
   void RequiredPositional(const std::string& name, std::string& target, const std::string& help);
+  // All further arguments without a dash.
+  void PositionalList(const std::string& name, std::vector<std::string>& target,
+                      const std::string& help);
   // "--name VALUE".
   void Text(const std::string& name, std::optional<std::string>& target,
             const std::string& value_name, const std::string& help);

@@ -32,6 +32,7 @@ struct EngineStats {
   int64_t kv_blocks = 0;
   int64_t kv_blocks_free = 0;
   int64_t kv_blocks_cached = 0;  // idle, but kept for a prompt that begins alike
+  int64_t kv_blocks_peak = 0;    // most that were not free
   StepTimes times;
 };
 

@@ -58,8 +58,8 @@ Result<ModelBench::DecodeCase> ModelBench::MakeDecodeCase(const DecodeBenchSetti
       model::v41::SyntheticContext::Extend(runtime_->config(), context, seed,
                                            *decode.states.back());
     } else {
-      DI_ASSIGN_OR_RETURN(
-          auto state, RunPrefill(runtime_->model(), RandomTokens(context, seed), settings.prefill));
+      DI_ASSIGN_OR_RETURN(auto state, RunPrefill(runtime_->model(), RandomTokens(context, seed),
+                                                 settings.prefill, settings.chunk_tokens));
       decode.states.push_back(std::move(state));
     }
   }

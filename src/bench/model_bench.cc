@@ -57,11 +57,12 @@ std::vector<Param> ModelBench::Params(std::vector<Param> params) const {
 }
 
 Result<std::unique_ptr<model::v41::SequenceState>> ModelBench::RunPrefill(
-    const model::v41::Model& model, std::span<const int32_t> prompt, const PrefillPolicy& policy) {
+    const model::v41::Model& model, std::span<const int32_t> prompt, const PrefillPolicy& policy,
+    int64_t chunk_tokens) {
   auto state = model.NewSequence();
   const int64_t decoder_start = DecoderStart(policy, std::ssize(prompt));
   for (size_t done = 0; done < prompt.size();) {
-    const size_t size = std::min(prompt.size() - done, static_cast<size_t>(policy.chunk_tokens));
+    const size_t size = std::min(prompt.size() - done, static_cast<size_t>(chunk_tokens));
     const model::v41::SequenceChunk chunk{.state = state.get(),
                                           .tokens = prompt.subspan(done, size),
                                           .decoder_start = decoder_start,

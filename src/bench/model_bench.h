@@ -16,8 +16,8 @@
 #include "bench/kernel_profile.h"
 #include "bench/record.h"
 #include "bench/timing.h"
-#include "exec/prefill.h"
 #include "engine/runtime.h"
+#include "exec/prefill.h"
 
 namespace deepinfer::bench {
 
@@ -35,7 +35,7 @@ struct PrefillBenchSettings {
   std::vector<int64_t> prompt_tokens;
   std::vector<PrefillMode> modes;
   int64_t keep_tokens = 140;
-  int64_t chunk_tokens = 256;
+  int64_t chunk_tokens = 2048;  // of a forward pass
 };
 
 struct DecodeBenchSettings {
@@ -43,6 +43,7 @@ struct DecodeBenchSettings {
   std::vector<int64_t> batches;   // sequences decoded together
   int64_t steps = 16;             // tokens a sequence in one repetition
   PrefillPolicy prefill;          // of a real context
+  int64_t chunk_tokens = 2048;    // of a forward pass while it is read
   // Random cache records instead of a prefill (model/v41/synthetic_context.h).
   bool synthetic_context = false;
 };
@@ -77,8 +78,9 @@ class ModelBench {
 
   Result<std::unique_ptr<model::v41::SequenceState>> RunPrefill(const model::v41::Model& model,
                                                                 std::span<const int32_t> prompt,
-                                                                const PrefillPolicy& policy);
-  Status PrefillCase(int64_t tokens, const PrefillPolicy& policy);
+                                                                const PrefillPolicy& policy,
+                                                                int64_t chunk_tokens);
+  Status PrefillCase(int64_t tokens, const PrefillPolicy& policy, int64_t chunk_tokens);
   Status CheckDecode(const DecodeBenchSettings& settings) const;
   Status RunDecodeCase(const DecodeBenchSettings& settings, int64_t batch, int64_t context);
   Result<DecodeCase> MakeDecodeCase(const DecodeBenchSettings& settings, int64_t batch,

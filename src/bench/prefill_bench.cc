@@ -16,18 +16,18 @@ Status ModelBench::Prefill(const PrefillBenchSettings& settings) {
   }
   std::vector<PrefillPolicy> policies;
   for (const PrefillMode mode : settings.modes) {
-    policies.push_back({mode, settings.keep_tokens, settings.chunk_tokens});
+    policies.push_back({mode, settings.keep_tokens});
     DI_RETURN_IF_ERROR(ValidatePrefillPolicy(policies.back(), config));
   }
   for (const int64_t tokens : settings.prompt_tokens) {
     for (const PrefillPolicy& policy : policies) {
-      DI_RETURN_IF_ERROR(PrefillCase(tokens, policy));
+      DI_RETURN_IF_ERROR(PrefillCase(tokens, policy, settings.chunk_tokens));
     }
   }
   return {};
 }
 
-Status ModelBench::PrefillCase(int64_t tokens, const PrefillPolicy& policy) {
+Status ModelBench::PrefillCase(int64_t tokens, const PrefillPolicy& policy, int64_t chunk_tokens) {
   const std::vector<int32_t> prompt = RandomTokens(tokens, 1);
   const Ceilings ceilings = meter_.Measure(context_->pool(), settings_.timing);
   KernelProfile profile(*table_);
@@ -41,7 +41,7 @@ Status ModelBench::PrefillCase(int64_t tokens, const PrefillPolicy& policy) {
     const double gemm_before = profile.gemm_seconds(),
                  operations_before = profile.gemm_operations();
     const auto start = std::chrono::steady_clock::now();
-    DI_RETURN_IF_ERROR(RunPrefill(*profiled_model_, prompt, policy));
+    DI_RETURN_IF_ERROR(RunPrefill(*profiled_model_, prompt, policy, chunk_tokens));
     if (run == 0) continue;
     seconds.push_back(SecondsSince(start));
     gemm_seconds.push_back(profile.gemm_seconds() - gemm_before);
@@ -50,7 +50,7 @@ Status ModelBench::PrefillCase(int64_t tokens, const PrefillPolicy& policy) {
   std::vector<Param> params =
       Params({{"prompt_tokens", tokens},
               {"mode", std::string(policy.mode == PrefillMode::kOff ? "off" : "compact")},
-              {"chunk_tokens", policy.chunk_tokens}});
+              {"chunk_tokens", chunk_tokens}});
   const Timing timing = Summarise(seconds);
   Record speed{.name = "prefill.speed", .params = params, .unit = "tokens/s"};
   SetRate(timing, static_cast<double>(tokens), 1, std::nullopt, speed);

@@ -99,7 +99,7 @@ class BenchCommand final : public Command {
     flags.Switch("profile", profile_,
                  "prefill, decode: also the time in every kernel and outside of all.");
     flags.FromTable({"model", "threads", "cpu-pinning", "cpu-target", "check-weights", "weights",
-                     "prefill-mode", "prefill-keep-tokens", "prefill-chunk-tokens"});
+                     "prefill-mode", "prefill-keep-tokens", "max-num-batched-tokens"});
   }
 
   Status Validate(const ResolvedOptions& options) override {
@@ -206,12 +206,13 @@ class BenchCommand final : public Command {
       prefill_.modes.push_back(mode == "off" ? PrefillMode::kOff : PrefillMode::kCompact);
     }
     prefill_.keep_tokens = values.prefill_keep_tokens;
-    prefill_.chunk_tokens = values.prefill_chunk_tokens;
+    prefill_.chunk_tokens = values.max_num_batched_tokens;
     DI_ASSIGN_OR_RETURN(decode_.batches,
                         ParseIntegers("batch", batches_.value_or("1"), 1, 1 << 16));
     decode_.contexts = context_depths_;
     decode_.steps = steps_.value_or(decode_.steps);
     decode_.prefill = PrefillPolicyOf(values);
+    decode_.chunk_tokens = values.max_num_batched_tokens;
     decode_.synthetic_context = synthetic_context_;
     return {};
   }

@@ -95,7 +95,8 @@ class ChatCommand final : public Command {
                "high).");
     flags.FromTable({"model", "max-tokens", "temperature", "top-p", "top-k", "min-p", "seed",
                      "threads", "cpu-pinning", "cpu-target", "prefill-mode", "prefill-keep-tokens",
-                     "prefill-chunk-tokens", "check-weights", "weights"});
+                     "check-weights", "weights"});
+    DeclareEngineFlags(flags);
   }
   Status Validate(const ResolvedOptions&) override { return chat_.Validate(); }
 
@@ -145,10 +146,9 @@ class ChatCommand final : public Command {
                                 .cancel = &Interrupt()};
     const RequestDefaults& defaults = conversation.defaults();
     DI_ASSIGN_OR_RETURN(Completion completion,
-                        Complete(session.generator(), runtime.tokenizer(), std::move(prompt),
-                                 defaults.sampling, defaults.max_tokens, hooks));
+                        Complete(session.engine(), std::move(prompt), defaults.sampling, hooks));
     DI_RETURN_IF_ERROR(printer.Finish());
-    const FinishReason reason = completion.generation.reason;
+    const FinishReason reason = completion.reason;
     const ParsedOutput& output = completion.output;
     if (reason == FinishReason::kCancelled && output.reasoning.empty() && output.content.empty()) {
       PrintNote("[stopped before an answer; the message is dropped]");
@@ -157,7 +157,7 @@ class ChatCommand final : public Command {
     conversation.Add({text, output.reasoning, output.content});
     switch (reason) {
       case FinishReason::kLength:
-        PrintNote(fmt::format("[cut off after --max-tokens {}]", defaults.max_tokens));
+        PrintNote(fmt::format("[cut off after --max-tokens {}]", defaults.sampling.max_tokens));
         break;
       case FinishReason::kContext:
         PrintNote("[cut off: the context is full; /reset starts anew]");
@@ -166,6 +166,8 @@ class ChatCommand final : public Command {
         PrintNote("[stopped]");
         break;
       case FinishReason::kStop:
+      case FinishReason::kDeadline:  // chat sets none
+      case FinishReason::kError:     // Complete gave an error
         break;
     }
     return {};

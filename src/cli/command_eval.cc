@@ -61,7 +61,8 @@ class EvalCommand final : public Command {
     flags.Text("data", data_, "DIR", "Folder of the task files (default MODEL/eval).");
     flags.Text("json", json_file_, "FILE", "Writes the report to a file.");
     flags.FromTable({"model", "threads", "cpu-pinning", "cpu-target", "max-tokens", "prefill-mode",
-                     "prefill-keep-tokens", "prefill-chunk-tokens", "check-weights", "weights"});
+                     "prefill-keep-tokens", "check-weights", "weights"});
+    DeclareEngineFlags(flags);
   }
 
   Status Validate(const ResolvedOptions&) override {
@@ -76,16 +77,19 @@ class EvalCommand final : public Command {
     DI_ASSIGN_OR_RETURN(const std::vector<EvalTask> tasks, ReadTasks(folder));
     DI_ASSIGN_OR_RETURN(const auto runtime,
                         Runtime::Load(model, RuntimeOptionsOf(options.values), TerminalProgress()));
-    const EvalSettings settings{PrefillPolicyOf(options.values),
-                                ThreadCount(options.values.threads), options.values.max_tokens};
+    const Options& values = options.values;
     const auto start = std::chrono::steady_clock::now();
-    DI_ASSIGN_OR_RETURN(const auto results,
-                        RunEvalTasks(*runtime, tasks, settings, TerminalProgress()));
+    std::vector<TaskResult> results;
+    {
+      DI_ASSIGN_OR_RETURN(const auto engine, Engine::Create(runtime, EngineSettingsOf(values)));
+      DI_ASSIGN_OR_RETURN(results,
+                          RunEvalTasks(*engine, tasks, values.max_tokens, TerminalProgress()));
+    }
     std::optional<PerplexityResult> perplexity;
     if (with_prose_) {
       DI_ASSIGN_OR_RETURN(const std::string text, ReadFile(folder / fmt::format("{}.txt", kProse)));
-      DI_ASSIGN_OR_RETURN(perplexity,
-                          MeasurePerplexity(*runtime, text, settings, TerminalProgress()));
+      DI_ASSIGN_OR_RETURN(perplexity, MeasurePerplexity(*runtime, text, ThreadCount(values.threads),
+                                                        TerminalProgress()));
     }
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
     DI_RETURN_IF_ERROR(Print(results, perplexity, folder));
@@ -93,8 +97,9 @@ class EvalCommand final : public Command {
     // The table is on the screen before a bad target can lose it.
     DI_RETURN_IF_ERROR(StandardOutput().Flush());
     if (json_file_) {
-      DI_RETURN_IF_ERROR(WriteUserFile(
-          *json_file_, EvalReportJson(results, perplexity ? &*perplexity : nullptr, settings)));
+      DI_RETURN_IF_ERROR(
+          WriteUserFile(*json_file_, EvalReportJson(results, perplexity ? &*perplexity : nullptr,
+                                                    PrefillPolicyOf(values), values.max_tokens)));
     }
     return kExitOk;
   }

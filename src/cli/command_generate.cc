@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "cli/batch_writer.h"
 #include "cli/command.h"
 #include "cli/line_reader.h"
 #include "cli/output.h"
@@ -44,7 +45,8 @@ class GenerateCommand final : public Command {
     flags.Switch("stats", stats_, "Prints speed and memory on standard error.");
     flags.FromTable({"model", "max-tokens", "temperature", "top-p", "top-k", "min-p", "seed",
                      "threads", "cpu-pinning", "cpu-target", "prefill-mode", "prefill-keep-tokens",
-                     "prefill-chunk-tokens", "check-weights", "weights"});
+                     "check-weights", "weights"});
+    DeclareEngineFlags(flags);
   }
 
   Status Validate(const ResolvedOptions&) override {
@@ -86,10 +88,10 @@ class GenerateCommand final : public Command {
                                 .prefill_progress = TerminalProgress()};
     DI_ASSIGN_OR_RETURN(const Completion completion, Answer(session, request, hooks));
     DI_RETURN_IF_ERROR(printer.Finish());
-    const FinishReason reason = completion.generation.reason;
+    const FinishReason reason = completion.reason;
     if (reason == FinishReason::kLength) {
-      PrintNote(
-          fmt::format("note: the answer was cut off after --max-tokens {}", request.max_tokens));
+      PrintNote(fmt::format("note: the answer was cut off after --max-tokens {}",
+                            request.sampling.max_tokens));
     } else if (reason == FinishReason::kContext) {
       PrintNote("note: the answer was cut off because the context is full");
     }
@@ -104,39 +106,38 @@ class GenerateCommand final : public Command {
   Result<int> RunLines(const ResolvedOptions& options, const RequestDefaults& defaults) {
     DI_ASSIGN_OR_RETURN(LineReader reader, OpenLines(*jsonl_));
     DI_ASSIGN_OR_RETURN(const auto session, Session::Open(options));
-    Output& output = StandardOutput();
+    BatchWriter writer(*session, StandardOutput());
     std::string line;
-    int64_t number = 0;
-    int64_t failed = 0;
-    int64_t requests = 0;
-    for (;;) {
+    for (int64_t number = 1; writer.Ready(); ++number) {
       DI_ASSIGN_OR_RETURN(const LineReader::Outcome outcome, reader.Next(line));
       if (outcome == LineReader::Outcome::kEnd) break;
-      const bool too_long = outcome == LineReader::Outcome::kTooLong;
-      // Editors put a byte-order mark before the first line; it is no part of the JSON.
-      if (++number == 1 && line.starts_with("\xEF\xBB\xBF")) line.erase(0, 3);
-      if (!too_long && line.find_first_not_of(" \t\r") == std::string::npos) continue;
-      ++requests;
-      auto response = too_long ? Result<std::string>(Forward(LineTooLong()))
-                               : Respond(*session, line, defaults);
-      if (!response) {
-        ++failed;
-        response = ErrorJson(RequestId(line), number, response.error());
+      if (outcome == LineReader::Outcome::kTooLong) {
+        writer.Add({}, number, Forward(LineTooLong()));
+        continue;
       }
-      DI_RETURN_IF_ERROR(output.Write(*response + "\n"));
-      DI_RETURN_IF_ERROR(output.Flush());
+      // Editors put a byte-order mark before the first line; it is no part of the JSON.
+      if (number == 1 && line.starts_with("\xEF\xBB\xBF")) line.erase(0, 3);
+      if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
+      writer.Add(RequestId(line), number, Submit(*session, line, defaults));
     }
+    DI_RETURN_IF_ERROR(writer.Finish());
     if (stats_) session->PrintStats();
-    if (failed > 0) PrintNote(fmt::format("{} of {} requests failed", failed, requests));
-    return failed > 0 ? kExitFailure : kExitOk;
+    if (writer.failed() > 0) {
+      PrintNote(fmt::format("{} of {} requests failed", writer.failed(), writer.requests()));
+    }
+    return writer.failed() > 0 ? kExitFailure : kExitOk;
   }
 
-  Result<std::string> Respond(Session& session, const std::string& line,
-                              const RequestDefaults& defaults) {
-    DI_ASSIGN_OR_RETURN(const Request request, ParseRequest(line, defaults));
-    DI_ASSIGN_OR_RETURN(const Completion completion,
-                        Answer(session, request, {.prefill_progress = TerminalProgress()}));
-    return ResponseJson(request, completion);
+  static Result<PendingResponse> Submit(Session& session, const std::string& line,
+                                        const RequestDefaults& defaults) {
+    DI_ASSIGN_OR_RETURN(Request request, ParseRequest(line, defaults));
+    const Runtime& runtime = session.runtime();
+    DI_ASSIGN_OR_RETURN(Prompt prompt,
+                        RequestPrompt(request, runtime.tokenizer(), runtime.config()));
+    DI_ASSIGN_OR_RETURN(
+        PendingCompletion completion,
+        PendingCompletion::Submit(session.engine(), std::move(prompt), request.sampling));
+    return PendingResponse{std::move(request), std::move(completion)};
   }
 
   static Result<Completion> Answer(Session& session, const Request& request,
@@ -145,9 +146,8 @@ class GenerateCommand final : public Command {
     DI_ASSIGN_OR_RETURN(Prompt prompt,
                         RequestPrompt(request, runtime.tokenizer(), runtime.config()));
     DI_ASSIGN_OR_RETURN(Completion completion,
-                        Complete(session.generator(), runtime.tokenizer(), std::move(prompt),
-                                 request.sampling, request.max_tokens, hooks));
-    session.Count(completion.generation);
+                        Complete(session.engine(), std::move(prompt), request.sampling, hooks));
+    session.Count(completion);
     return completion;
   }
 

@@ -20,6 +20,12 @@ std::filesystem::path ExecutableFolder() {
 
 }  // namespace
 
+void DeclareEngineFlags(FlagSet& flags) {
+  flags.FromTable({"max-model-len", "max-num-seqs", "max-num-batched-tokens", "block-size",
+                   "kv-cache-bytes", "memory-fraction", "prefix-caching", "prefix-eviction",
+                   "prefix-snapshot-interval", "async-scheduling", "grammar-cache-bytes"});
+}
+
 Result<std::filesystem::path> ChooseModel(const ResolvedOptions& options, bool needs_weights) {
   ModelQuery query;
   // A value from the environment is left to the resolver, which says so.
@@ -46,21 +52,14 @@ Result<Tokenizer> LoadTokenizer(const ResolvedOptions& options) {
   return Tokenizer::FromFile(folder / "tokenizer.json");
 }
 
-PrefillPolicy PrefillPolicyOf(const Options& options) {
-  return {options.prefill_mode, options.prefill_keep_tokens, options.prefill_chunk_tokens};
-}
-
 ThreadPoolOptions ProgramPlacement(const Options& options) {
   ThreadPoolOptions placement = WorkerPlacement(options);
   placement.pin_caller = true;
   return placement;
 }
 
-Session::Session(std::shared_ptr<const Runtime> runtime, const Options& options,
-                 double load_seconds)
-    : runtime_(std::move(runtime)),
-      context_(ThreadCount(options.threads), ProgramPlacement(options)),
-      generator_(runtime_->model(), context_, PrefillPolicyOf(options)) {
+Session::Session(std::unique_ptr<Engine> engine, double load_seconds)
+    : engine_(std::move(engine)), start_(std::chrono::steady_clock::now()) {
   stats_.load_seconds = load_seconds;
 }
 
@@ -69,17 +68,15 @@ Result<std::unique_ptr<Session>> Session::Open(const ResolvedOptions& options) {
   DI_ASSIGN_OR_RETURN(const std::filesystem::path folder, ChooseModel(options));
   DI_ASSIGN_OR_RETURN(auto runtime,
                       Runtime::Load(folder, RuntimeOptionsOf(options.values), TerminalProgress()));
-  DI_RETURN_IF_ERROR(ValidatePrefillPolicy(PrefillPolicyOf(options.values), runtime->config()));
+  DI_ASSIGN_OR_RETURN(auto engine,
+                      Engine::Create(std::move(runtime), EngineSettingsOf(options.values)));
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-  std::unique_ptr<Session> session(
-      new Session(std::move(runtime), options.values, seconds.count()));
-  DI_RETURN_IF_ERROR(session->context_.pool().status());
-  return session;
+  return std::unique_ptr<Session>(new Session(std::move(engine), seconds.count()));
 }
 
-void Session::Count(const Generation& generation) {
-  const GenerationStats& stats = generation.stats;
-  if (stats_.prompt_tokens == 0) {
+void Session::Count(const Completion& completion) {
+  const GenerationStats& stats = completion.stats;
+  if (completions_++ == 0) {
     stats_.time_to_first_token_seconds = stats.time_to_first_token_seconds;
   }
   stats_.prompt_tokens += stats.prompt_tokens;
@@ -87,17 +84,20 @@ void Session::Count(const Generation& generation) {
   stats_.generated_tokens += stats.generated_tokens;
   stats_.decoded_tokens += stats.decoded_tokens;
   stats_.decode_seconds += stats.decode_seconds;
-  global_kv_bytes_ = std::max(global_kv_bytes_, generation.global_kv_bytes);
-  fixed_cache_bytes_ = std::max(fixed_cache_bytes_, generation.fixed_cache_bytes);
 }
 
 void Session::PrintStats() const {
-  std::vector<MemoryLine> memory = runtime_->memory();
-  memory.push_back({"global KV of a sequence", global_kv_bytes_});
-  memory.push_back({"windows and tails of a sequence", fixed_cache_bytes_});
-  memory.push_back({"workspace", context_.workspace_bytes()});
+  GenerationStats stats = stats_;
+  if (completions_ > 1) {
+    // They ran together, so all of the time is everybody's.
+    stats.decoded_tokens = stats.generated_tokens;
+    stats.prefill_seconds = stats.decode_seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  }
+  std::vector<MemoryLine> memory = runtime().memory();
+  for (const MemoryLine& line : engine_->MemoryInUse()) memory.push_back(line);
   memory.push_back({"peak resident set of the process", PeakResidentBytes()});
-  std::string text = FormatStats(stats_, memory);
+  std::string text = FormatStats(stats, memory) + FormatSteps(engine_->stats());
   text.pop_back();
   PrintNote(text);
 }
@@ -124,7 +124,7 @@ Result<RequestDefaults> ChatFlags::Defaults(const Options& options) const {
   RequestDefaults defaults;
   defaults.sampling = {options.temperature, options.top_p, options.top_k, options.min_p,
                        static_cast<uint64_t>(options.seed)};
-  defaults.max_tokens = options.max_tokens;
+  defaults.sampling.max_tokens = options.max_tokens;
   defaults.chat.thinking_mode = thinking ? ThinkingMode::kThinking : ThinkingMode::kChat;
   if (effort) defaults.chat.reasoning_effort = *ParseEffort(*effort);
   if (system) {

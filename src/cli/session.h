@@ -1,6 +1,7 @@
 // What the commands that run a model have in common.
 #pragma once
 
+#include <chrono>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -9,11 +10,15 @@
 #include "base/result.h"
 #include "cli/flags.h"
 #include "config/option_parser.h"
-#include "engine/generator.h"
+#include "engine/completion.h"
+#include "engine/engine.h"
 #include "engine/request.h"
 #include "engine/runtime.h"
 
 namespace deepinfer::cli {
+
+// Flags of the options that every command with an engine takes.
+void DeclareEngineFlags(FlagSet& flags);
 
 // The checkpoint folder by the rules of loader/model_resolver.h; prints which rule chose it on
 // standard error. needs_weights = false accepts a folder without weights.
@@ -23,31 +28,27 @@ Result<std::filesystem::path> ChooseModel(const ResolvedOptions& options,
 // The chosen checkpoint's tokenizer alone.
 Result<Tokenizer> LoadTokenizer(const ResolvedOptions& options);
 
-// A loaded checkpoint and one generator on it.
+// A loaded checkpoint and an engine on it.
 class Session {
  public:
   static Result<std::unique_ptr<Session>> Open(const ResolvedOptions& options);
 
-  const Runtime& runtime() const { return *runtime_; }
-  Generator& generator() { return generator_; }
+  const Runtime& runtime() const { return engine_->runtime(); }
+  Engine& engine() { return *engine_; }
 
-  // Adds up over generations for PrintStats.
-  void Count(const Generation& generation);
+  // Adds up over completions for PrintStats.
+  void Count(const Completion& completion);
   // Speed and memory on standard error.
   void PrintStats() const;
 
  private:
-  Session(std::shared_ptr<const Runtime> runtime, const Options& options, double load_seconds);
+  Session(std::unique_ptr<Engine> engine, double load_seconds);
 
-  std::shared_ptr<const Runtime> runtime_;
-  model::v41::ForwardContext context_;
-  Generator generator_;
+  std::unique_ptr<Engine> engine_;
+  std::chrono::steady_clock::time_point start_;
   GenerationStats stats_;
-  uint64_t global_kv_bytes_ = 0;
-  uint64_t fixed_cache_bytes_ = 0;
+  int64_t completions_ = 0;
 };
-
-PrefillPolicy PrefillPolicyOf(const Options& options);
 
 // WorkerPlacement with the calling thread, which is the program's own.
 ThreadPoolOptions ProgramPlacement(const Options& options);

@@ -15,6 +15,9 @@ constexpr std::string_view kPrefillModes[] = {"off", "compact"};
 constexpr std::string_view kCheckWeights[] = {"auto", "all", "none"};
 constexpr std::string_view kWeights[] = {"map", "load"};
 constexpr std::string_view kCpuPinnings[] = {"auto", "off"};
+constexpr std::string_view kPrefixCachings[] = {"off", "fast", "deterministic"};
+constexpr std::string_view kPrefixEvictions[] = {"lru", "s3-fifo"};
+constexpr std::string_view kLogprobsModes[] = {"raw", "processed"};
 constexpr std::string_view kLogLevels[] = {"debug", "info", "warning", "error", "off"};
 
 // Parses all of `text`; no sign but '-', no spaces.
@@ -165,10 +168,52 @@ constexpr OptionSpec kTable[] = {
         "prefill-keep-tokens", "DEEPINFER_YOCO_PREFILL_KEEP_TOKENS", 1, 1 << 20,
         "Tokens at the prompt's end that compact mode runs through the decoder half; the "
         "checkpoint's sliding window sets a lower bound, checked when it is loaded."),
-    Integer<&Options::prefill_chunk_tokens>(
-        "prefill-chunk-tokens", "DEEPINFER_PREFILL_CHUNK_TOKENS", 1, 1 << 20,
-        "Prompt tokens in one forward pass. Results do not depend on it; memory and the time to "
-        "react to an interrupt do."),
+
+    Integer<&Options::max_model_len>(
+        "max-model-len", "DEEPINFER_MAX_MODEL_LEN", 0, int64_t{1} << 30,
+        "Most tokens of a prompt and its answer together; 0 takes the checkpoint's context, or as "
+        "much of it as the KV cache holds."),
+    Integer<&Options::max_num_seqs>("max-num-seqs", "DEEPINFER_MAX_NUM_SEQS", 1, 1 << 16,
+                                    "Sequences that run at once; others wait."),
+    Integer<&Options::max_num_batched_tokens>(
+        "max-num-batched-tokens", "DEEPINFER_MAX_NUM_BATCHED_TOKENS", 1, 1 << 24,
+        "Tokens in one forward pass, of prompts and answers together; at least max-num-seqs and "
+        "two "
+        "blocks. Results do not depend on it; memory and the time between two tokens of an answer "
+        "do."),
+    Integer<&Options::block_size>("block-size", "DEEPINFER_BLOCK_SIZE", 2, 1 << 16,
+                                  "Tokens in a block of the KV cache; even."),
+    Integer<&Options::kv_cache_bytes>(
+        "kv-cache-bytes", "DEEPINFER_KV_CACHE_BYTES", 0, INT64_MAX,
+        "Memory for the KV cache, the snapshots of prefix-caching deterministic included; 0 takes "
+        "what memory-fraction leaves, at most what max-num-seqs full sequences need."),
+    Real<&Options::memory_fraction>(
+        "memory-fraction", "DEEPINFER_MEMORY_FRACTION", {.min = 0, .max = 1, .min_is_open = true},
+        "Share of the memory available at the start that the engine may "
+        "take beside the checkpoint."),
+    Choice<&Options::prefix_caching, kPrefixCachings>(
+        "prefix-caching", "DEEPINFER_PREFIX_CACHING", "MODE",
+        "Prompts that begin alike share what was computed: fast from any block on, where the last "
+        "bits of results may differ from those without a cache; deterministic from where the "
+        "windows were kept, where they never do."),
+    Choice<&Options::prefix_eviction, kPrefixEvictions>(
+        "prefix-eviction", "DEEPINFER_PREFIX_EVICTION", "POLICY",
+        "Which cached blocks give way: the least recently used, or first those that were asked for "
+        "only once."),
+    Integer<&Options::prefix_snapshot_interval>(
+        "prefix-snapshot-interval", "DEEPINFER_PREFIX_SNAPSHOT_INTERVAL", 2, 1 << 24,
+        "Tokens of a long prompt between the places where prefix-caching deterministic keeps the "
+        "windows; a multiple of block-size."),
+    Integer<&Options::async_scheduling>(
+        "async-scheduling", "DEEPINFER_ASYNC_SCHEDULING", 0, 1,
+        "1 plans the next step while one runs; 0 after it. Results do not depend on it."),
+    Integer<&Options::grammar_cache_bytes>(
+        "grammar-cache-bytes", "DEEPINFER_GRAMMAR_CACHE_BYTES", 0, INT64_MAX,
+        "Memory for compiled grammars that no request uses at the moment."),
+    Choice<&Options::logprobs_mode, kLogprobsModes>(
+        "logprobs-mode", "DEEPINFER_LOGPROBS_MODE", "MODE",
+        "Log-probabilities of the model's own logits (raw), or of what the draw saw after bias, "
+        "masks, penalties, temperature and filters (processed)."),
 
     Integer<&Options::max_tokens>("max-tokens", "DEEPINFER_MAX_TOKENS", 1, 1 << 20,
                                   "Generated tokens after which an answer is cut off."),

@@ -29,6 +29,13 @@ enum class CpuPinning {
 // How weights get into memory (loader/checkpoint.h).
 enum class Weights { kMap, kLoad };
 
+// What the prefix cache may serve (docs/scheduler.md, "The prefix cache").
+enum class PrefixCaching { kOff, kFast, kDeterministic };
+enum class PrefixEviction { kLru, kS3Fifo };
+
+// Which logits log-probabilities are of (docs/sampling.md).
+enum class LogprobsOption { kRaw, kProcessed };
+
 enum class LogLevel { kDebug, kInfo, kWarning, kError, kOff };
 
 // The initial values are the table's defaults.
@@ -43,7 +50,19 @@ struct Options {
 
   PrefillMode prefill_mode = PrefillMode::kOff;
   int64_t prefill_keep_tokens = 140;  // the lower bound depends on the model's window
-  int64_t prefill_chunk_tokens = 256;
+
+  int64_t max_model_len = 0;  // 0: the checkpoint's context, or what the KV cache holds
+  int64_t max_num_seqs = 64;
+  int64_t max_num_batched_tokens = 2048;
+  int64_t block_size = 64;
+  int64_t kv_cache_bytes = 0;  // 0: memory_fraction decides
+  double memory_fraction = 0.8;
+  PrefixCaching prefix_caching = PrefixCaching::kDeterministic;
+  PrefixEviction prefix_eviction = PrefixEviction::kS3Fifo;
+  int64_t prefix_snapshot_interval = 1024;
+  int64_t async_scheduling = 1;
+  int64_t grammar_cache_bytes = int64_t{128} << 20;
+  LogprobsOption logprobs_mode = LogprobsOption::kRaw;
 
   int64_t max_tokens = 512;
   double temperature = 0;  // 0: greedy

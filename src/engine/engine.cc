@@ -50,9 +50,36 @@ sched::SchedulerOptions SchedulerOptionsOf(const EngineSettings& settings,
 }  // namespace
 
 EngineSettings EngineSettingsOf(const Options& options) {
-  return {.prefill = {options.prefill_mode, options.prefill_keep_tokens},
-          .threads = ThreadCount(options.threads),
-          .placement = WorkerPlacement(options)};
+  EngineSettings settings;
+  settings.prefill = PrefillPolicyOf(options);
+  settings.threads = ThreadCount(options.threads);
+  settings.placement = WorkerPlacement(options);
+  settings.memory = {.max_model_len = options.max_model_len,
+                     .max_num_seqs = options.max_num_seqs,
+                     .block_tokens = options.block_size,
+                     .kv_cache_bytes = options.kv_cache_bytes,
+                     .memory_fraction = options.memory_fraction,
+                     .grammar_cache_bytes = options.grammar_cache_bytes,
+                     .snapshot_interval = options.prefix_snapshot_interval};
+  settings.max_num_batched_tokens = options.max_num_batched_tokens;
+  switch (options.prefix_caching) {
+    case PrefixCaching::kOff:
+      settings.prefix_mode = cache::PrefixMode::kOff;
+      break;
+    case PrefixCaching::kFast:
+      settings.prefix_mode = cache::PrefixMode::kFast;
+      break;
+    case PrefixCaching::kDeterministic:
+      settings.prefix_mode = cache::PrefixMode::kDeterministic;
+      break;
+  }
+  settings.eviction = options.prefix_eviction == PrefixEviction::kLru
+                          ? cache::EvictionKind::kLru
+                          : cache::EvictionKind::kS3Fifo;
+  settings.async_scheduling = options.async_scheduling != 0;
+  settings.logprobs_mode =
+      options.logprobs_mode == LogprobsOption::kRaw ? LogprobsMode::kRaw : LogprobsMode::kProcessed;
+  return settings;
 }
 
 class Engine::Core {
@@ -72,6 +99,7 @@ class Engine::Core {
   const MemoryBudget& budget() const { return budget_; }
   const EngineLoop& loop() const { return *loop_; }
   const EngineMetrics& metrics() const { return metrics_; }
+  std::vector<MemoryLine> MemoryInUse() const;
 
  private:
   Status Check(const EngineRequest& request) const;
@@ -215,6 +243,15 @@ Result<std::shared_ptr<RequestStream>> Engine::Core::Submit(EngineRequest reques
   return stream;
 }
 
+std::vector<MemoryLine> Engine::Core::MemoryInUse() const {
+  const model::v41::CacheLayout& layout = memory_->layout();
+  const int64_t blocks = loop_->stats().kv_blocks_peak;
+  return {{"global KV, most that was in use", static_cast<uint64_t>(blocks * layout.block_bytes)},
+          {"windows and tails of sequences",
+           static_cast<uint64_t>(budget_.slot_count * layout.slot_bytes)},
+          {"workspace", device_->workspace_bytes()}};
+}
+
 Engine::Engine(std::unique_ptr<Core> core) : core_(std::move(core)) {}
 Engine::~Engine() = default;
 
@@ -233,6 +270,7 @@ const Runtime& Engine::runtime() const { return core_->runtime(); }
 EngineStats Engine::stats() const { return core_->loop().stats(); }
 std::string Engine::MetricsText() const { return core_->metrics().Text(); }
 const MemoryBudget& Engine::memory() const { return core_->budget(); }
+std::vector<MemoryLine> Engine::MemoryInUse() const { return core_->MemoryInUse(); }
 int64_t Engine::max_model_len() const { return core_->budget().max_model_len; }
 
 Status Engine::CheckBalance() const {

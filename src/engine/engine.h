@@ -9,6 +9,7 @@
 
 #include "base/result.h"
 #include "base/thread_pool.h"
+#include "cache/eviction_policy.h"
 #include "cache/prefix_match.h"
 #include "config/options.h"
 #include "deepinfer/request.h"
@@ -28,7 +29,7 @@ struct EngineSettings {
   ThreadPoolOptions placement = {};
   MemoryLimits memory = {};
   int64_t max_num_batched_tokens = 2048;
-  cache::PrefixMode prefix_mode = cache::PrefixMode::kFast;
+  cache::PrefixMode prefix_mode = cache::PrefixMode::kDeterministic;
   cache::EvictionKind eviction = cache::EvictionKind::kS3Fifo;
   // Hits below are computed instead.
   int64_t min_hit_tokens = 256;
@@ -67,6 +68,8 @@ class Engine {
   // Text format of Prometheus.
   std::string MetricsText() const;
   const MemoryBudget& memory() const;
+  // What of it was touched so far: KV blocks and slots, scratch memory.
+  std::vector<MemoryLine> MemoryInUse() const;
   int64_t max_model_len() const;
   // Everything that requests held is given back: no block, slot or snapshot is in use. For tests,
   // while no request runs. The error says what is held.

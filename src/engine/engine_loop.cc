@@ -361,6 +361,8 @@ void EngineLoop::UpdateStats() {
   stats.kv_blocks = now.blocks;
   stats.kv_blocks_free = now.free_blocks;
   stats.kv_blocks_cached = now.idle_blocks;
+  totals_.kv_blocks_peak = std::max(totals_.kv_blocks_peak, now.blocks - now.free_blocks);
+  stats.kv_blocks_peak = totals_.kv_blocks_peak;
   stats.times.idle = device_.times().idle;
   const std::lock_guard lock(stats_mutex_);
   stats_ = stats;

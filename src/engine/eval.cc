@@ -123,8 +123,9 @@ std::vector<TaskComparison> CompareResults(const std::vector<TaskResult>& result
 }
 
 std::string EvalReportJson(const std::vector<TaskResult>& results,
-                           const PerplexityResult* perplexity, const EvalSettings& settings) {
-  const bool compact = settings.prefill.mode == PrefillMode::kCompact;
+                           const PerplexityResult* perplexity, const PrefillPolicy& prefill,
+                           int64_t max_tokens) {
+  const bool compact = prefill.mode == PrefillMode::kCompact;
   Json report;
   report["tasks"] = Json::object();
   for (const TaskResult& result : results) {
@@ -139,9 +140,8 @@ std::string EvalReportJson(const std::vector<TaskResult>& results,
                             {"bytes", perplexity->bytes},
                             {"window_tokens", perplexity->window_tokens}};
   }
-  report["settings"] = {{"prefill_mode", compact ? "compact" : "off"},
-                        {"max_tokens", settings.max_tokens}};
-  if (compact) report["settings"]["prefill_keep_tokens"] = settings.prefill.keep_tokens;
+  report["settings"] = {{"prefill_mode", compact ? "compact" : "off"}, {"max_tokens", max_tokens}};
+  if (compact) report["settings"]["prefill_keep_tokens"] = prefill.keep_tokens;
   return report.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

@@ -10,6 +10,7 @@
 #include "base/progress.h"
 #include "base/result.h"
 #include "chat/message.h"
+#include "engine/engine.h"
 #include "engine/eval_checker.h"
 #include "engine/runtime.h"
 #include "exec/prefill.h"
@@ -32,12 +33,6 @@ struct EvalTask {
 // "answer", "checker"}; other keys are for people. Errors name the line.
 Result<EvalTask> ParseEvalTask(std::string_view name, std::string_view jsonl);
 
-struct EvalSettings {
-  PrefillPolicy prefill;
-  int threads = 1;  // items run at the same time, one thread each
-  int64_t max_tokens = 512;
-};
-
 struct TaskResult {
   std::string name;
   std::vector<std::string> ids;         // all items, in the file's order
@@ -45,13 +40,11 @@ struct TaskResult {
   double accuracy() const;
 };
 
-// Greedy. An output counts as right when it passes its checker and ended with the end-of-sentence
-// token. Results do not depend on the number of threads. Errors: a request that cannot be rendered
-// or run names its item.
-Result<std::vector<TaskResult>> RunEvalTasks(const Runtime& runtime,
-                                             const std::vector<EvalTask>& tasks,
-                                             const EvalSettings& settings,
-                                             const ProgressFn& progress = {});
+// Greedy, all items together. An output counts as right when it passes its checker and ended with
+// the end-of-sentence token. Results do not depend on the engine's settings but the prefill mode.
+// Errors: a request that cannot be rendered or run names its item.
+Result<std::vector<TaskResult>> RunEvalTasks(Engine& engine, const std::vector<EvalTask>& tasks,
+                                             int64_t max_tokens, const ProgressFn& progress = {});
 
 struct PerplexityResult {
   int64_t tokens = 0;  // predicted tokens: all of the text
@@ -64,11 +57,10 @@ struct PerplexityResult {
 
 // The text is cut into consecutive windows of at most 4096 tokens (the context, if that is
 // smaller), the begin-of-sentence token in front of each counted in; every token of the text is
-// predicted once, from what stands before it in its window. Runs every layer on every token.
-// Errors: text that is empty or not UTF-8.
+// predicted once, from what stands before it in its window. Runs every layer on every token,
+// `threads` windows at the same time. Errors: text that is empty or not UTF-8.
 Result<PerplexityResult> MeasurePerplexity(const Runtime& runtime, std::string_view text,
-                                           const EvalSettings& settings,
-                                           const ProgressFn& progress = {});
+                                           int threads, const ProgressFn& progress = {});
 
 // What a checkpoint's authors measured.
 struct ExpectedResults {
@@ -94,6 +86,7 @@ std::vector<TaskComparison> CompareResults(const std::vector<TaskResult>& result
 // {"tasks": {NAME: {"accuracy", "items", "failed_ids"}}, "perplexity": {...}, "settings": {...}},
 // indented, with a final line break. `perplexity` may be null.
 std::string EvalReportJson(const std::vector<TaskResult>& results,
-                           const PerplexityResult* perplexity, const EvalSettings& settings);
+                           const PerplexityResult* perplexity, const PrefillPolicy& prefill,
+                           int64_t max_tokens);
 
 }  // namespace deepinfer

@@ -18,6 +18,7 @@ namespace deepinfer {
 namespace {
 
 constexpr int64_t kWindowTokens = 4096;
+constexpr size_t kChunkTokens = 256;  // whose logits are written at once
 
 using Work = std::function<Status(size_t index, model::v41::ForwardContext& context)>;
 
@@ -46,24 +47,6 @@ Status RunOnWorkers(const std::vector<size_t>& order, int threads, const Work& w
   return first_error;
 }
 
-struct PreparedItem {
-  const EvalItem* item = nullptr;
-  Prompt prompt;
-  bool correct = false;
-};
-
-Status RunItem(const Runtime& runtime, const EvalSettings& settings,
-               model::v41::ForwardContext& context, PreparedItem& prepared) {
-  Generator generator(runtime.model(), context, settings.prefill);
-  auto completion = Complete(generator, runtime.tokenizer(), std::move(prepared.prompt),
-                             SamplingParams{}, settings.max_tokens, {.run_to_end = true});
-  if (!completion) return Forward(std::move(completion).error(), "item " + prepared.item->id);
-  prepared.correct =
-      completion->generation.reason == FinishReason::kStop &&
-      IsCorrect(prepared.item->checker, prepared.item->answer_json, completion->output);
-  return {};
-}
-
 // -log softmax(row)[token]
 double NegativeLogLikelihood(std::span<const float> row, int32_t token) {
   const double max = *std::max_element(row.begin(), row.end());
@@ -73,15 +56,14 @@ double NegativeLogLikelihood(std::span<const float> row, int32_t token) {
 }
 
 // Summed over tokens[1..], each predicted from those before it.
-Result<double> WindowNats(const Runtime& runtime, const EvalSettings& settings,
-                          model::v41::ForwardContext& context, std::span<const int32_t> tokens) {
+Result<double> WindowNats(const Runtime& runtime, model::v41::ForwardContext& context,
+                          std::span<const int32_t> tokens) {
   const auto state = runtime.model().NewSequence();
   const size_t vocab = static_cast<size_t>(runtime.config().vocab_size);
   std::vector<float> logits;
   double nats = 0;
   for (size_t begin = 0; begin + 1 < tokens.size();) {
-    const size_t size =
-        std::min(tokens.size() - 1 - begin, static_cast<size_t>(settings.prefill.chunk_tokens));
+    const size_t size = std::min(tokens.size() - 1 - begin, kChunkTokens);
     const model::v41::SequenceChunk chunk{.state = state.get(),
                                           .tokens = tokens.subspan(begin, size),
                                           .logits_rows = static_cast<int64_t>(size)};
@@ -99,46 +81,41 @@ Result<double> WindowNats(const Runtime& runtime, const EvalSettings& settings,
 
 }  // namespace
 
-Result<std::vector<TaskResult>> RunEvalTasks(const Runtime& runtime,
-                                             const std::vector<EvalTask>& tasks,
-                                             const EvalSettings& settings,
-                                             const ProgressFn& progress) {
-  DI_RETURN_IF_ERROR(ValidatePrefillPolicy(settings.prefill, runtime.config()));
-  std::vector<PreparedItem> items;
+Result<std::vector<TaskResult>> RunEvalTasks(Engine& engine, const std::vector<EvalTask>& tasks,
+                                             int64_t max_tokens, const ProgressFn& progress) {
+  const SamplingParams sampling{.max_tokens = max_tokens};
+  std::vector<PendingCompletion> items;
   for (const EvalTask& task : tasks) {
     for (const EvalItem& item : task.items) {
-      auto prompt = ChatPrompt(item.request, runtime.tokenizer());
+      auto prompt = ChatPrompt(item.request, engine.runtime().tokenizer());
       if (!prompt) return Forward(std::move(prompt).error(), "item " + item.id);
-      items.push_back({&item, std::move(*prompt)});
+      auto pending = PendingCompletion::Submit(engine, std::move(*prompt), sampling,
+                                               /*run_to_end=*/true);
+      if (!pending) return Forward(std::move(pending).error(), "item " + item.id);
+      items.push_back(std::move(*pending));
     }
   }
-  // Long prompts first, so that the workers end together.
-  std::vector<size_t> order(items.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::ranges::sort(order, std::less<>(), [&](size_t i) {
-    return std::pair(-static_cast<int64_t>(items[i].prompt.tokens.size()), i);
-  });
-  const Work work = [&](size_t i, model::v41::ForwardContext& context) {
-    return RunItem(runtime, settings, context, items[i]);
-  };
-  DI_RETURN_IF_ERROR(RunOnWorkers(order, settings.threads, work, "evaluating", progress));
-
   std::vector<TaskResult> results;
   size_t next = 0;
   for (const EvalTask& task : tasks) {
     TaskResult& result = results.emplace_back();
     result.name = task.name;
     for (const EvalItem& item : task.items) {
+      auto completion = items[next++].Wait();
+      if (!completion) return Forward(std::move(completion).error(), "item " + item.id);
       result.ids.push_back(item.id);
-      if (!items[next++].correct) result.failed_ids.push_back(item.id);
+      if (completion->reason != FinishReason::kStop ||
+          !IsCorrect(item.checker, item.answer_json, completion->output)) {
+        result.failed_ids.push_back(item.id);
+      }
+      if (progress) progress("evaluating", next, items.size());
     }
   }
   return results;
 }
 
 Result<PerplexityResult> MeasurePerplexity(const Runtime& runtime, std::string_view text,
-                                           const EvalSettings& settings,
-                                           const ProgressFn& progress) {
+                                           int threads, const ProgressFn& progress) {
   DI_RETURN_IF_ERROR(RequireUtf8(text, "the held-out text"));
   const std::vector<int32_t> ids = runtime.tokenizer().Encode(text, SpecialTokens::kAsText);
   if (ids.empty()) return MakeError(ErrorCode::kInvalidArgument, "the held-out text is empty");
@@ -159,10 +136,10 @@ Result<PerplexityResult> MeasurePerplexity(const Runtime& runtime, std::string_v
   std::vector<size_t> order(windows.size());
   std::iota(order.begin(), order.end(), size_t{0});
   const Work work = [&](size_t i, model::v41::ForwardContext& context) -> Status {
-    DI_ASSIGN_OR_RETURN(nats[i], WindowNats(runtime, settings, context, windows[i]));
+    DI_ASSIGN_OR_RETURN(nats[i], WindowNats(runtime, context, windows[i]));
     return {};
   };
-  DI_RETURN_IF_ERROR(RunOnWorkers(order, settings.threads, work, "perplexity", progress));
+  DI_RETURN_IF_ERROR(RunOnWorkers(order, threads, work, "perplexity", progress));
   result.nats = std::accumulate(nats.begin(), nats.end(), 0.0);
   return result;
 }

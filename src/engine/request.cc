@@ -110,7 +110,7 @@ Status ReadNumber(const Json& object, std::string_view key, double& target) {
 
 Status ReadSampling(const Json& object, Request& request) {
   int64_t seed = static_cast<int64_t>(request.sampling.seq_seed);
-  DI_RETURN_IF_ERROR(ReadOption(object, "max_tokens", "max-tokens", request.max_tokens));
+  DI_RETURN_IF_ERROR(ReadOption(object, "max_tokens", "max-tokens", request.sampling.max_tokens));
   DI_RETURN_IF_ERROR(ReadOption(object, "seed", "seed", seed));
   DI_RETURN_IF_ERROR(ReadOption(object, "top_k", "top-k", request.sampling.top_k));
   DI_RETURN_IF_ERROR(ReadNumber(object, "temperature", request.sampling.temperature));
@@ -227,7 +227,7 @@ Result<Request> ParseRequest(std::string_view json, const RequestDefaults& defau
   DI_ASSIGN_OR_RETURN(const Json object, ParseObject(json));
   DI_RETURN_IF_ERROR(CheckKeys(object));
   DI_RETURN_IF_ERROR(CheckRepeatedKeys(json));
-  Request request{.sampling = defaults.sampling, .max_tokens = defaults.max_tokens};
+  Request request{.sampling = defaults.sampling};
   if (const Json* id = Find(object, "id")) {
     if (!id->is_string() && !id->is_number_integer()) {
       return MakeError(ErrorCode::kInvalidArgument, "id {} is neither a string nor an integer",
@@ -275,7 +275,7 @@ std::string RequestId(std::string_view json) {
 Result<Request> RequestFromText(std::string_view text, const RequestDefaults& defaults) {
   if (text.empty()) return MakeError(ErrorCode::kInvalidArgument, "the prompt is empty");
   DI_RETURN_IF_ERROR(RequireUtf8(text, "the prompt"));
-  Request request{.sampling = defaults.sampling, .max_tokens = defaults.max_tokens};
+  Request request{.sampling = defaults.sampling};
   if (defaults.raw) {
     request.prompt = RawText{std::string(text)};
     return request;
@@ -300,7 +300,7 @@ Result<Prompt> RequestPrompt(const Request& request, const Tokenizer& tokenizer,
 }
 
 std::string ResponseJson(const Request& request, const Completion& completion) {
-  const GenerationStats& stats = completion.generation.stats;
+  const Usage& usage = completion.usage;
   Json json = ResponseHead(request.id_json);
   json["text"] = completion.output.content;
   json["reasoning"] = completion.output.reasoning;
@@ -310,9 +310,9 @@ std::string ResponseJson(const Request& request, const Completion& completion) {
     json["error"] = {{"code", OutputErrorKindName(completion.output.error->kind)},
                      {"message", completion.output.error->message}};
   }
-  json["usage"] = {{"prompt_tokens", stats.prompt_tokens},
-                   {"completion_tokens", stats.generated_tokens},
-                   {"total_tokens", stats.prompt_tokens + stats.generated_tokens}};
+  json["usage"] = {{"prompt_tokens", usage.prompt_tokens},
+                   {"completion_tokens", usage.completion_tokens},
+                   {"total_tokens", usage.prompt_tokens + usage.completion_tokens}};
   return OneLine(json);
 }
 

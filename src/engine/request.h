@@ -17,7 +17,6 @@ namespace deepinfer {
 // What a request may leave out.
 struct RequestDefaults {
   SamplingParams sampling;
-  int64_t max_tokens = 512;
   ChatOptions chat;
   bool raw = false;                   // "mode" of a request that has none
   std::string system;                 // put before messages that begin with no system message
@@ -35,7 +34,6 @@ struct Request {
   std::string id_json = {};  // the id as JSON text ("7", "\"a\""); empty: none given
   std::variant<ChatRequest, RawText, std::vector<int32_t>> prompt = {};
   SamplingParams sampling;
-  int64_t max_tokens = 512;
 };
 
 // One JSON object:

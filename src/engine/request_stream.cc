@@ -5,6 +5,23 @@
 
 namespace deepinfer {
 
+std::string_view FinishReasonName(FinishReason reason) {
+  switch (reason) {
+    case FinishReason::kStop:
+      return "stop";
+    case FinishReason::kLength:
+    case FinishReason::kContext:
+      return "length";
+    case FinishReason::kCancelled:
+      return "cancelled";
+    case FinishReason::kDeadline:
+      return "deadline";
+    case FinishReason::kError:
+      return "error";
+  }
+  return "error";
+}
+
 RequestStream::RequestStream(uint64_t id, std::vector<int32_t> prompt, int64_t choices,
                              std::function<void()> cancel)
     : id_(id),
@@ -22,6 +39,13 @@ std::optional<OutputDelta> RequestStream::Next() {
   std::unique_lock lock(mutex_);
   std::optional<OutputDelta> delta;
   changed_.wait(lock, [&] { return (delta = TakeDelta()).has_value() || AllTaken(); });
+  return delta;
+}
+
+std::optional<OutputDelta> RequestStream::NextWithin(std::chrono::milliseconds time) {
+  std::unique_lock lock(mutex_);
+  std::optional<OutputDelta> delta;
+  changed_.wait_for(lock, time, [&] { return (delta = TakeDelta()).has_value() || AllTaken(); });
   return delta;
 }
 

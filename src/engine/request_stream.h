@@ -1,6 +1,7 @@
 // What a request has given so far, between the engine that adds to it and whoever reads it.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
@@ -23,6 +24,8 @@ class RequestStream {
   uint64_t id() const { return id_; }
   // See RequestHandle.
   std::optional<OutputDelta> Next();
+  // The same for at most so long: empty also when nothing came.
+  std::optional<OutputDelta> NextWithin(std::chrono::milliseconds time);
   // The same without waiting: empty also while there is nothing new.
   std::optional<OutputDelta> TryNext();
   RequestOutput Wait();

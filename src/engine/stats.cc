@@ -36,4 +36,17 @@ std::string FormatStats(const GenerationStats& stats, const std::vector<MemoryLi
   return text;
 }
 
+std::string FormatSteps(const EngineStats& stats) {
+  const StepTimes& times = stats.times;
+  const double device = times.forward + times.sample + times.mask + times.idle;
+  return fmt::format(
+      "steps       {:8}  model {:.3f} s, drawing {:.3f} s, masks {:.3f} s, idle {:.3f} s ({:.1f} "
+      "%)\n"
+      "beside them           planning {:.3f} s, applying results {:.3f} s\n"
+      "prefix cache          {} of {} prompt tokens; {} preemptions\n",
+      stats.steps, times.forward, times.sample, times.mask, times.idle,
+      device > 0 ? 100 * times.idle / device : 0, times.plan, times.host, stats.prefix_hit_tokens,
+      stats.prefix_query_tokens, stats.preemptions);
+}
+
 }  // namespace deepinfer

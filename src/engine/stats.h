@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "deepinfer/stats.h"
+
 namespace deepinfer {
 
 struct GenerationStats {
@@ -31,5 +33,8 @@ uint64_t PeakResidentBytes();
 
 // A table of lines for people: speed, then memory.
 std::string FormatStats(const GenerationStats& stats, const std::vector<MemoryLine>& memory);
+
+// Where the time of an engine's steps went, and what its cache served: lines for people.
+std::string FormatSteps(const EngineStats& stats);
 
 }  // namespace deepinfer

@@ -5,10 +5,6 @@
 namespace deepinfer {
 
 Status ValidatePrefillPolicy(const PrefillPolicy& policy, const ModelConfig& config) {
-  if (policy.chunk_tokens < 1) {
-    return MakeError(ErrorCode::kInvalidArgument, "prefill-chunk-tokens {} is below 1",
-                     policy.chunk_tokens);
-  }
   const int64_t smallest = config.sliding_window + kMinKeepBeyondWindow;
   if (policy.mode == PrefillMode::kCompact && policy.keep_tokens < smallest) {
     return MakeError(ErrorCode::kInvalidArgument,
@@ -17,6 +13,10 @@ Status ValidatePrefillPolicy(const PrefillPolicy& policy, const ModelConfig& con
                      policy.keep_tokens, smallest, config.sliding_window, kMinKeepBeyondWindow);
   }
   return {};
+}
+
+PrefillPolicy PrefillPolicyOf(const Options& options) {
+  return {options.prefill_mode, options.prefill_keep_tokens};
 }
 
 int64_t DecoderStart(const PrefillPolicy& policy, int64_t prompt_tokens) {

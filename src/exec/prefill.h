@@ -1,4 +1,4 @@
-// How a prompt is cut into forward passes, and where the decoder half starts.
+// Which tokens of a prompt run the decoder half.
 // Source: spec model-v41 section 5.1.
 #pragma once
 
@@ -12,8 +12,7 @@ namespace deepinfer {
 
 struct PrefillPolicy {
   PrefillMode mode = PrefillMode::kOff;
-  int64_t keep_tokens = 140;   // compact mode: last prompt tokens that run every layer
-  int64_t chunk_tokens = 256;  // tokens a forward pass; results do not depend on it
+  int64_t keep_tokens = 140;  // compact mode: last prompt tokens that run every layer
 };
 
 // Tokens beyond the sliding window that compact mode must keep, so that the next tokens after the
@@ -22,6 +21,8 @@ inline constexpr int64_t kMinKeepBeyondWindow = 12;
 
 // Errors name the field, its value and the allowed range.
 Status ValidatePrefillPolicy(const PrefillPolicy& policy, const ModelConfig& config);
+
+PrefillPolicy PrefillPolicyOf(const Options& options);
 
 // First position that runs the decoder half, the same for all chunks of a prompt: it depends on
 // the prompt's length alone.

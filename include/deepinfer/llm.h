@@ -52,6 +52,10 @@ class LLM {
   // Returns at once. Throws for a prompt or parameters that are not allowed.
   RequestHandle Submit(const PromptInput& prompt, const SamplingParams& params,
                        RequestOptions options = {});
+  // All prompts with their parameters, as many as prompts. Throws before anything runs if one of
+  // them is not allowed, naming its place.
+  std::vector<RequestHandle> SubmitAll(std::span<const PromptInput> prompts,
+                                       std::span<const SamplingParams> params);
 
   // Ids of plain text, without a begin-of-sentence token; and the text of ids.
   std::vector<int32_t> Tokenize(std::string_view text) const;

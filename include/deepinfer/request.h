@@ -56,8 +56,15 @@ class RequestHandle {
   // Waits for more of any choice. Empty: all choices have ended and were given out. Several callers
   // share the deltas out between them. Not for a request with a callback.
   std::optional<OutputDelta> Next();
+  // The same for at most so long. Empty also when nothing came in time; if finished() held before,
+  // all was given out.
+  std::optional<OutputDelta> NextWithin(std::chrono::milliseconds time);
   // Waits until all choices have ended.
   RequestOutput Wait();
+  // The same for at most so long; empty: they have not.
+  std::optional<RequestOutput> WaitFor(std::chrono::milliseconds time);
+  // All choices have ended.
+  bool finished() const;
   // What there is so far.
   RequestOutput Snapshot() const;
   // The request ends with kCancelled, unless it has ended; returns at once.

@@ -85,6 +85,12 @@ RequestOutput RequestStream::Wait() {
   return output_;
 }
 
+std::optional<RequestOutput> RequestStream::WaitFor(std::chrono::milliseconds time) {
+  std::unique_lock lock(mutex_);
+  if (!changed_.wait_for(lock, time, [&] { return output_.finished; })) return std::nullopt;
+  return output_;
+}
+
 RequestOutput RequestStream::Snapshot() const {
   const std::lock_guard lock(mutex_);
   return output_;

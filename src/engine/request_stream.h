@@ -29,6 +29,8 @@ class RequestStream {
   // The same without waiting: empty also while there is nothing new.
   std::optional<OutputDelta> TryNext();
   RequestOutput Wait();
+  // Empty: not all choices have ended within that time.
+  std::optional<RequestOutput> WaitFor(std::chrono::milliseconds time);
   RequestOutput Snapshot() const;
   void Cancel();
   bool finished() const;

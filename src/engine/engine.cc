@@ -93,6 +93,7 @@ class Engine::Core {
   ~Core();
 
   Status Start();
+  Status Check(const EngineRequest& request) const;
   Result<std::shared_ptr<RequestStream>> Submit(EngineRequest request);
 
   const Runtime& runtime() const { return *runtime_; }
@@ -102,8 +103,6 @@ class Engine::Core {
   std::vector<MemoryLine> MemoryInUse() const;
 
  private:
-  Status Check(const EngineRequest& request) const;
-
   const std::shared_ptr<const Runtime> runtime_;
   const EngineSettings settings_;
   MemoryBudget budget_;
@@ -192,6 +191,14 @@ Status Engine::Core::Check(const EngineRequest& request) const {
     return MakeError(ErrorCode::kInvalidArgument, "priority {} is outside -{} to {}",
                      request.options.priority, sched::kMaxPriority, sched::kMaxPriority);
   }
+  if (const auto stops = StopStrings::Create(request.sampling.stop); !stops) {
+    return Forward(stops.error());
+  }
+  if (request.sampling.so_args) {
+    if (const auto source = MakeGrammarSource(*request.sampling.so_args); !source) {
+      return Forward(source.error());
+    }
+  }
   if (request.sampling.prompt_logprobs && settings_.prefill.mode == PrefillMode::kCompact) {
     return MakeError(ErrorCode::kUnsupported,
                      "prompt_logprobs need prefill-mode off: compact does not compute the logits "
@@ -262,6 +269,7 @@ Result<std::unique_ptr<Engine>> Engine::Create(std::shared_ptr<const Runtime> ru
   return std::unique_ptr<Engine>(new Engine(std::move(core)));
 }
 
+Status Engine::Check(const EngineRequest& request) const { return core_->Check(request); }
 Result<std::shared_ptr<RequestStream>> Engine::Submit(EngineRequest request) {
   return core_->Submit(std::move(request));
 }

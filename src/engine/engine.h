@@ -58,6 +58,8 @@ class Engine {
   // Requests in flight end with FinishReason::kCancelled; callbacks that were due are called.
   ~Engine();
 
+  // What Submit would refuse.
+  Status Check(const EngineRequest& request) const;
   // Returns at once; the stream tells how the request goes on. Errors, each naming the field, its
   // value and what is allowed: parameters, token ids, a prompt that leaves no room in the context,
   // a request that needs more blocks than there are.

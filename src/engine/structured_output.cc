@@ -9,6 +9,7 @@
 
 #include "engine/text.h"
 #include "grammar/gbnf.h"
+#include "grammar/json_schema/json_schema.h"
 #include "grammar/lark.h"
 #include "grammar/regex.h"
 
@@ -18,28 +19,21 @@ namespace {
 using grammar::Budget;
 using grammar::GrammarIr;
 
-// Any JSON object, with the white space that people and models put into one.
-constexpr std::string_view kJsonObject = R"gbnf(
-root   ::= object
-value  ::= object | array | string | number | "true" | "false" | "null"
-object ::= "{" ws ( member ( ws "," ws member )* ws )? "}"
-member ::= string ws ":" ws value
-array  ::= "[" ws ( value ( ws "," ws value )* ws )? "]"
-string ::= "\"" char* "\""
-char   ::= [^"\\\x00-\x1F] | "\\" ( ["\\/bfnrt] | "u" [0-9a-fA-F]{4} )
-number ::= "-"? ( "0" | [1-9] [0-9]* ) ( "." [0-9]+ )? ( [eE] [-+]? [0-9]+ )?
-ws     ::= [ \t\n]{0,20}
-)gbnf";
-
-// A front end, the names that requests know it by, and the text it reads where they give none.
+// A front end and the names that requests know it by.
 struct Kind {
   std::vector<std::string_view> names;
   Result<GrammarIr> (*make_ir)(std::string_view text, Budget& budget);
-  std::string_view text = {};
+  bool has_schema = true;
 };
 
 const Kind kKinds[] = {
-    {{"json_object"}, grammar::GbnfToIr, kJsonObject},
+    {{"json_schema", "json"},
+     [](std::string_view text, Budget& budget) {
+       return grammar::JsonSchemaToIr(text, {}, budget);
+     }},
+    {{"json_object"},
+     [](std::string_view, Budget& budget) { return grammar::AnyJsonObjectToIr({}, budget); },
+     false},
     {{"regex"},
      [](std::string_view text, Budget& budget) { return grammar::RegexToIr(text, {}, budget); }},
     {{"ebnf", "grammar", "gbnf"}, grammar::GbnfToIr},
@@ -65,14 +59,14 @@ Result<GrammarSource> MakeGrammarSource(const StructuredOutput& structured) {
                      structured.schema_type, AllNames());
   }
   DI_RETURN_IF_ERROR(RequireUtf8(structured.schema, "so_args: the schema"));
-  if (structured.schema.empty() == kind->text.empty()) {
-    return MakeError(
-        ErrorCode::kInvalidArgument, "so_args: schema_type {} goes {} a schema, which has {} bytes",
-        structured.schema_type, kind->text.empty() ? "with" : "without", structured.schema.size());
+  if (structured.schema.empty() == kind->has_schema) {
+    return MakeError(ErrorCode::kInvalidArgument,
+                     "so_args: schema_type {} goes {} a schema; this one has {} bytes",
+                     structured.schema_type, kind->has_schema ? "with" : "without",
+                     structured.schema.size());
   }
-  std::string text(kind->text.empty() ? std::string_view(structured.schema) : kind->text);
-  GrammarSource source{{std::string(kind->names.front()), {}, text}, {}};
-  source.make_ir = [make_ir = kind->make_ir, text = std::move(text)](Budget& budget) {
+  GrammarSource source{{std::string(kind->names.front()), {}, structured.schema}, {}};
+  source.make_ir = [make_ir = kind->make_ir, text = structured.schema](Budget& budget) {
     return make_ir(text, budget);
   };
   return source;

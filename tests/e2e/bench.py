@@ -33,14 +33,14 @@ class Bench(ProgramTest):
         return records
 
     def test_ceiling_measures_every_thread_count_and_source(self):
-        records = self.bench("ceiling", "--cpu-target", "reference")
+        records = self.bench("ceiling", "--cpu-target", "scalar")
         found = [(r["name"], r["params"]["threads"], r["params"].get("source")) for r in records]
         for threads in (1, 2):
             self.assertIn(("ceiling.read", threads, "memory"), found)
             self.assertIn(("ceiling.read", threads, "mapped_file"), found)
             self.assertIn(("ceiling.multiply", threads, None), found)
         file = self.write("data", bytes(1 << 20))
-        records = self.bench("ceiling", "--cpu-target", "reference", "--file", file)
+        records = self.bench("ceiling", "--cpu-target", "scalar", "--file", file)
         mapped = [r for r in records if r["params"].get("source") == "mapped_file"]
         self.assertEqual({r["params"]["bytes"] for r in mapped}, {1 << 20})
 
@@ -128,14 +128,20 @@ class Bench(ProgramTest):
                 (("prefill", "--prompt-tokens", "0"), ("--prompt-tokens", '"0"')),
                 (("decode", "--batch", "1,,2"), ("--batch", '""')),
                 (("decode", "--steps", "0"), ("--steps", "1 to")),
-                (("load", "--min-time", "fast"), ('--min-time "fast"', "0 to 60")),
+                (("load", "--min-time", "fast"), ('--min-time "fast"', "0.0001 to 60")),
+                (("load", "--min-time", "0"), ('--min-time "0"', "0.0001 to 60")),
+                (("ceiling", "--cpu-target", "reference"), ("no loops of its own",)),
+                (("ceiling", "--model", NANO), ("--model means nothing to bench ceiling",)),
+                (("kernel", "--dims", "tiny,tiny"), ('"tiny" stands twice',)),
                 (("load", "--repeat", "0"), ("--repeat",)),
-                (("ceiling", "--cpu-target", "mmx"), ("mmx", "reference")),
+                (("ceiling", "--cpu-target", "mmx"), ("mmx", "one of auto, reference", "command line")),
         ):
             self.expect_error(run("bench", *args), 2, *parts)
         self.expect_error(run("bench"), 2, "WHAT")
         self.expect_error(run("bench", "prefill", "--prompt-tokens", "9000"), 1, "9000", "8192")
         self.expect_error(run("bench", "decode", "--context", "8190"), 1, "8190", "8192")
+        self.expect_error(run("bench", "kernel", "--dims", "model", "--model", NANO, "--context",
+                              "8192"), 1, "8192", "at most")
         self.expect_error(run("bench", "ceiling", "--file", self.folder / "none", *QUICK), 1,
                           "none")
 

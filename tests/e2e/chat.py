@@ -124,7 +124,8 @@ class OnATerminal(ProgramTest):
 
     def test_ctrl_c_before_the_answer_drops_the_message(self):
         # Long enough that the answer is still seconds away when the signal comes.
-        self.start("--threads", "1", "--prefill-chunk-tokens", "1", "--system", "1 2 3 4 " * 900)
+        self.start("--threads", "1", "--max-num-seqs", "1", "--max-num-batched-tokens", "129",
+                   "--prefix-caching", "off", "--system", "1 2 3 4 " * 900)
         self.wait_for("> ", seconds=60)
         self.send("Hello\r")
         self.wait_for("Hello", seconds=60)

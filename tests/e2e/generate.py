@@ -47,7 +47,10 @@ class Generate(ProgramTest):
         args = ("generate", "--raw", "--max-tokens", "6", "--temperature", "1.5", "It was")
         first = run(*args, "--seed", "1")
         self.assertEqual(first.out, run(*args, "--seed", "1", "--threads", "1",
-                                        "--prefill-chunk-tokens", "1").out)
+                                        "--block-size", "2", "--max-num-seqs", "1",
+                                        "--max-num-batched-tokens", "5",
+                                        "--prefix-snapshot-interval", "2",
+                                        "--async-scheduling", "0").out)
         self.assertNotEqual(first.out, run(*args, "--seed", "2").out)
 
     def test_json_lines_answer_each_line_and_bad_ones_do_not_stop_the_rest(self):

@@ -99,7 +99,7 @@ TEST(Eval, TheReportHasAccuracyItemsAndFailures) {
   perplexity.nats = 2 * std::log(8.0);
   EXPECT_NEAR(perplexity.perplexity(), 8, 1e-12);
   EXPECT_NEAR(perplexity.bits_per_byte(), 1.5, 1e-12);
-  const std::string report = EvalReportJson({{"t", {"t-0", "t-1"}, {"t-1"}}}, &perplexity, {});
+  const std::string report = EvalReportJson({{"t", {"t-0", "t-1"}, {"t-1"}}}, &perplexity, {}, 512);
   EXPECT_THAT(report, HasSubstr("\"tasks\""));
   EXPECT_THAT(report, HasSubstr("\"accuracy\": 0.5"));
   EXPECT_THAT(report, HasSubstr("\"items\": 2"));

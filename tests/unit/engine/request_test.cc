@@ -30,7 +30,7 @@ TEST(Request, DefaultsFillWhatTheRequestLeavesOut) {
   RequestDefaults defaults;
   defaults.system = "Be brief.";
   defaults.sampling = {0.5, 0.9, 4, 0.1, 11};
-  defaults.max_tokens = 9;
+  defaults.sampling.max_tokens = 9;
   EXPECT_THAT(PromptOf(R"({"prompt": "Hi"})", defaults),
               HasSubstr("<｜System｜>Be brief.<｜User｜>Hi"));
   // A system message of the request's own wins.
@@ -41,7 +41,7 @@ TEST(Request, DefaultsFillWhatTheRequestLeavesOut) {
   const auto request = ParseRequest(R"({"prompt": "Hi", "top_k": 7, "seed": 3})", defaults);
   ASSERT_TRUE(request);
   EXPECT_EQ(request->sampling, (SamplingParams{0.5, 0.9, 7, 0.1, 3}));
-  EXPECT_EQ(request->max_tokens, 9);
+  EXPECT_EQ(request->sampling.max_tokens, 9);
 }
 
 TEST(Request, AKeyThatStandsTwiceIsAnErrorInTheRequestItself) {
@@ -132,8 +132,8 @@ TEST(Request, AResponseHoldsEveryPartOfTheAnswer) {
   completion.output.content = "text\n";
   completion.output.reasoning = "why";
   completion.output.tool_calls = {{"f", "{\"a\": 1}"}};
-  completion.generation.stats.prompt_tokens = 5;
-  completion.generation.stats.generated_tokens = 3;
+  completion.usage.prompt_tokens = 5;
+  completion.usage.completion_tokens = 3;
   EXPECT_EQ(ResponseJson(*request, completion),
             R"({"id":7,"text":"text\n","reasoning":"why","tool_calls":[{"id":"call_1",)"
             R"("type":"function","function":{"name":"f","arguments":"{\"a\": 1}"}}],)"

@@ -1,5 +1,5 @@
 // Generation with the shipped checkpoint.
-#include "engine/generator.h"
+#include "engine/completion.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,10 +7,10 @@
 #include <cstring>
 #include <limits>
 
-#include "engine/completion.h"
 #include "engine/prompt.h"
 #include "engine/runtime.h"
 #include "kernels/cpu/cpu.h"
+#include "sampling/sampler.h"
 #include "tokenizer/engram_token_map.h"
 
 namespace deepinfer {
@@ -19,7 +19,7 @@ namespace {
 using model::v41::ForwardContext;
 using ::testing::HasSubstr;
 
-class GeneratorTest : public ::testing::Test {
+class CompletionTest : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
     auto runtime = Runtime::Load(DEEPINFER_SOURCE_DIR "/models/nano", {CheckWeights::kNone});
@@ -33,9 +33,12 @@ class GeneratorTest : public ::testing::Test {
     request.messages.push_back(ChatMessage::Text(Role::kUser, "What is 17 + 25?"));
     return ChatPrompt(request, runtime_->tokenizer())->tokens;
   }
-  Result<Generation> Generate(const GenerationRequest& request, const GenerationHooks& hooks = {},
-                              const PrefillPolicy& policy = {}) {
-    return Generator(runtime_->model(), context_, policy).Generate(request, hooks);
+  // An engine of its own for every call: nothing is left of the calls before.
+  static Result<Completion> Generate(std::vector<int32_t> prompt, const SamplingParams& sampling,
+                                     const CompletionHooks& hooks = {},
+                                     const EngineSettings& settings = {}) {
+    DI_ASSIGN_OR_RETURN(const auto engine, Engine::Create(runtime_, settings));
+    return Complete(*engine, {std::move(prompt), std::nullopt}, sampling, hooks);
   }
 
   // Views `source`.
@@ -52,29 +55,30 @@ class GeneratorTest : public ::testing::Test {
   model::v41::ForwardContext context_{1};
 };
 
-TEST_F(GeneratorTest, AnswersASumAndStopsAtTheEndToken) {
-  std::vector<int32_t> seen;
-  const auto generation = Generate({Sum(), {}, 40}, {.on_token = [&](int32_t token) {
-                                     seen.push_back(token);
-                                     return true;
-                                   }});
-  ASSERT_TRUE(generation) << generation.error().message;
-  EXPECT_EQ(generation->reason, FinishReason::kStop);
-  EXPECT_EQ(runtime_->tokenizer().Decode(seen), "17 + 25 = 42.");
-  ASSERT_FALSE(generation->tokens.empty());
-  EXPECT_EQ(generation->tokens.back(), runtime_->config().eos_token);
-  EXPECT_EQ(generation->tokens.size(), seen.size() + 1);
-  EXPECT_EQ(generation->stats.prompt_tokens, static_cast<int64_t>(Sum().size()));
-  EXPECT_GT(generation->global_kv_bytes, 0u);
+TEST_F(CompletionTest, AnswersASumAndStopsAtTheEndToken) {
+  const auto completion = Generate(Sum(), {.max_tokens = 40});
+  ASSERT_TRUE(completion) << completion.error().message;
+  EXPECT_EQ(completion->reason, FinishReason::kStop);
+  EXPECT_EQ(completion->output.content, "17 + 25 = 42.");
+  ASSERT_FALSE(completion->tokens.empty());
+  EXPECT_EQ(completion->tokens.back(), runtime_->config().eos_token);
+  EXPECT_EQ(completion->usage.prompt_tokens, static_cast<int64_t>(Sum().size()));
+  EXPECT_EQ(completion->usage.completion_tokens, std::ssize(completion->tokens));
 }
 
-TEST_F(GeneratorTest, ChunksAndSeedsDecideNothingAndEverything) {
-  const SamplingParams sampling{.temperature = 1.5, .seq_seed = 9};
-  const auto whole = Generate({Sum(), sampling, 5});
-  const auto small = Generate({Sum(), sampling, 5}, {}, {.chunk_tokens = 3});
-  ASSERT_TRUE(whole && small);
-  EXPECT_EQ(whole->tokens, small->tokens);
-  const auto other = Generate({Sum(), {.temperature = 100, .seq_seed = 10}, 5});
+TEST_F(CompletionTest, ChunksAndSeedsDecideNothingAndEverything) {
+  const SamplingParams sampling{.temperature = 1.5, .seq_seed = 9, .max_tokens = 5};
+  EngineSettings small;
+  small.memory.block_tokens = 2;
+  small.memory.max_num_seqs = 1;
+  small.memory.snapshot_interval = 2;
+  small.max_num_batched_tokens = 5;
+  const auto whole = Generate(Sum(), sampling);
+  const auto chunks = Generate(Sum(), sampling, {}, small);
+  ASSERT_TRUE(whole) << whole.error().message;
+  ASSERT_TRUE(chunks) << chunks.error().message;
+  EXPECT_EQ(whole->tokens, chunks->tokens);
+  const auto other = Generate(Sum(), {.temperature = 100, .seq_seed = 10, .max_tokens = 5});
   ASSERT_TRUE(other);
   EXPECT_NE(whole->tokens, other->tokens);
 }
@@ -127,18 +131,36 @@ Result<std::vector<int32_t>> GreedyByRows(const model::v41::Model& model, Forwar
   return out;
 }
 
-TEST_F(GeneratorTest, GreedyTokensFromTheBestLogitAloneAreThoseOfWholeRows) {
+// The same from the best logit of each row alone, as the executor does.
+Result<std::vector<int32_t>> GreedyByBest(const model::v41::Model& model, ForwardContext& context,
+                                          std::vector<int32_t> tokens, int steps) {
+  const auto state = model.NewSequence();
+  model::v41::HeadOutput head{.topk = 1};
+  std::vector<int32_t> out;
+  for (int i = 0; i < steps; ++i) {
+    const model::v41::SequenceChunk chunk{.state = state.get(), .tokens = tokens, .logits_rows = 1};
+    DI_RETURN_IF_ERROR(model.Forward(context, {&chunk, 1}, head));
+    DI_ASSIGN_OR_RETURN(const int32_t token,
+                        BestToken(head.logits[0], head.ids[0], model.config().vocab_size));
+    out.push_back(token);
+    if (token == model.config().eos_token) break;
+    tokens = {token};
+  }
+  return out;
+}
+
+TEST_F(CompletionTest, GreedyTokensFromTheBestLogitAloneAreThoseOfWholeRows) {
   const auto rows = GreedyByRows(runtime_->model(), context_, Sum(), 40);
-  const auto best = Generate({Sum(), {}, 40});
+  const auto best = Generate(Sum(), {.max_tokens = 40});
   ASSERT_TRUE(rows && best);
   EXPECT_EQ(best->tokens, *rows);
   // A bias far from every other logit needs the row, and changes nothing.
-  const auto biased = Generate({Sum(), {.logit_bias = {{300, -100}}}, 40});
+  const auto biased = Generate(Sum(), {.logit_bias = {{300, -100}}, .max_tokens = 40});
   ASSERT_TRUE(biased);
   EXPECT_EQ(biased->tokens, *rows);
 }
 
-TEST_F(GeneratorTest, OfEqualLogitsTheLowestIdIsTaken) {
+TEST_F(CompletionTest, OfEqualLogitsTheLowestIdIsTaken) {
   OtherHead source(runtime_->checkpoint());
   // Every logit twice, the second one at a distance that other threads compute.
   const int64_t half = source.rows() / 2;
@@ -147,13 +169,13 @@ TEST_F(GeneratorTest, OfEqualLogitsTheLowestIdIsTaken) {
   ASSERT_TRUE(model) << model.error().message;
   model::v41::ForwardContext context(2);
   const auto rows = GreedyByRows(**model, context, Sum(), 12);
-  const auto best = Generator(**model, context, {}).Generate({Sum(), {}, 12});
+  const auto best = GreedyByBest(**model, context, Sum(), 12);
   ASSERT_TRUE(rows && best);
-  EXPECT_EQ(best->tokens, *rows);
-  for (const int32_t token : best->tokens) EXPECT_LT(token, half);
+  EXPECT_EQ(*best, *rows);
+  for (const int32_t token : *best) EXPECT_LT(token, half);
 }
 
-TEST_F(GeneratorTest, LogitsThatAreNoNumbersAreTheSamplersErrors) {
+TEST_F(CompletionTest, LogitsThatAreNoNumbersAreTheSamplersErrors) {
   constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
   for (const auto& [row, value, text] : {std::tuple(700, kNan, "the logit of token 700 is nan"),
                                          std::tuple(-1, kNan, "the logit of token 0 is nan")}) {
@@ -163,7 +185,7 @@ TEST_F(GeneratorTest, LogitsThatAreNoNumbersAreTheSamplersErrors) {
     }
     const auto model = MakeModel(source);
     ASSERT_TRUE(model) << model.error().message;
-    const auto best = Generator(**model, context_, {}).Generate({Sum(), {}, 3});
+    const auto best = GreedyByBest(**model, context_, Sum(), 3);
     const auto rows = GreedyByRows(**model, context_, Sum(), 3);
     ASSERT_FALSE(best);
     ASSERT_FALSE(rows);
@@ -173,7 +195,7 @@ TEST_F(GeneratorTest, LogitsThatAreNoNumbersAreTheSamplersErrors) {
   }
 }
 
-TEST_F(GeneratorTest, TheHeadsBestLogitsAreTheRowsInOrder) {
+TEST_F(CompletionTest, TheHeadsBestLogitsAreTheRowsInOrder) {
   const std::vector<int32_t> prompt = Sum();
   const auto whole_state = runtime_->model().NewSequence();
   const auto best_state = runtime_->model().NewSequence();
@@ -209,75 +231,65 @@ TEST_F(GeneratorTest, TheHeadsBestLogitsAreTheRowsInOrder) {
   }
 }
 
-TEST_F(GeneratorTest, StopsAtMaxTokensAtAHookAndWhenCancelled) {
-  const auto cut = Generate({Sum(), {}, 2});
+TEST_F(CompletionTest, StopsAtMaxTokensAtAHookAndWhenCancelled) {
+  const auto cut = Generate(Sum(), {.max_tokens = 2});
   ASSERT_TRUE(cut);
   EXPECT_EQ(cut->reason, FinishReason::kLength);
   EXPECT_EQ(cut->tokens.size(), 2u);
 
-  const auto hooked = Generate({Sum(), {}, 40}, {.on_token = [](int32_t) { return false; }});
+  int events = 0;
+  const auto hooked = Generate(Sum(), {.max_tokens = 4000, .ignore_eos = true},
+                               {.on_event = [&](const OutputEvent&) { return ++events < 3; }});
   ASSERT_TRUE(hooked);
-  EXPECT_EQ(hooked->reason, FinishReason::kStop);
-  EXPECT_EQ(hooked->tokens.size(), 1u);
+  EXPECT_EQ(hooked->reason, FinishReason::kCancelled);
+  EXPECT_EQ(events, 3);
 
-  std::atomic<bool> cancel{false};
-  const GenerationHooks hooks{.on_token =
-                                  [&](int32_t) {
-                                    cancel = true;
-                                    return true;
-                                  },
-                              .cancel = &cancel};
-  const auto stopped = Generate({Sum(), {}, 40}, hooks);
+  std::atomic<bool> cancel{true};
+  const auto stopped =
+      Generate(Sum(), {.max_tokens = 4000, .ignore_eos = true}, {.cancel = &cancel});
   ASSERT_TRUE(stopped);
   EXPECT_EQ(stopped->reason, FinishReason::kCancelled);
-  EXPECT_EQ(stopped->tokens.size(), 1u);
-  // The flag is still set: not even the prompt is read.
-  const auto never = Generate({Sum(), {}, 40}, hooks);
-  ASSERT_TRUE(never);
-  EXPECT_EQ(never->reason, FinishReason::kCancelled);
-  EXPECT_EQ(never->stats.prompt_tokens, 0);
+  EXPECT_LT(stopped->tokens.size(), 4000u);
 }
 
-TEST_F(GeneratorTest, StopsWhenTheContextIsFull) {
-  ModelConfig config = runtime_->config();
+TEST_F(CompletionTest, StopsWhenTheContextIsFull) {
   const std::vector<int32_t> prompt = Sum();
-  config.max_position_embeddings = static_cast<int64_t>(prompt.size()) + 3;
-  const auto model = MakeModel(runtime_->checkpoint(), &config);
-  ASSERT_TRUE(model) << model.error().message;
-  Generator generator(**model, context_, {});
-  const auto full = generator.Generate({prompt, {}, 40});
+  EngineSettings settings;
+  settings.memory.max_model_len = std::ssize(prompt) + 3;
+  const auto full = Generate(prompt, {.max_tokens = 40}, {}, settings);
   ASSERT_TRUE(full) << full.error().message;
   EXPECT_EQ(full->reason, FinishReason::kContext);
   EXPECT_EQ(full->tokens.size(), 3u);
   EXPECT_EQ(FinishReasonName(full->reason), "length");
 }
 
-TEST_F(GeneratorTest, BadRequestsNameWhatIsWrong) {
-  const auto error = [&](GenerationRequest request) {
-    const auto generation = Generate(request);
-    return generation ? "no error" : generation.error().message;
+TEST_F(CompletionTest, BadRequestsNameWhatIsWrong) {
+  const auto error = [&](std::vector<int32_t> prompt, const SamplingParams& sampling) {
+    const auto completion = Generate(std::move(prompt), sampling);
+    return completion ? "no error" : completion.error().message;
   };
-  EXPECT_THAT(error({}), HasSubstr("prompt is empty"));
-  EXPECT_THAT(error({std::vector<int32_t>(8192, 5), {}, 1}), HasSubstr("8192 tokens"));
-  EXPECT_THAT(error({{0, 8192}, {}, 1}), HasSubstr("token id 8192 at place 1"));
-  EXPECT_THAT(error({{-1}, {}, 1}), HasSubstr("token id -1"));
-  EXPECT_THAT(error({{0}, {}, 0}), HasSubstr("max_tokens 0"));
-  EXPECT_THAT(error({{0}, {.top_p = 0}, 1}), HasSubstr("top_p 0"));
+  EXPECT_THAT(error({}, {}), HasSubstr("prompt is empty"));
+  EXPECT_THAT(error(std::vector<int32_t>(8192, 5), {.max_tokens = 1}), HasSubstr("8192 tokens"));
+  EXPECT_THAT(error({0, 8192}, {.max_tokens = 1}), HasSubstr("token id 8192 at place 1"));
+  EXPECT_THAT(error({-1}, {.max_tokens = 1}), HasSubstr("token id -1"));
+  EXPECT_THAT(error({0}, {.max_tokens = 0}), HasSubstr("max_tokens 0"));
+  EXPECT_THAT(error({0}, {.top_p = 0}), HasSubstr("top_p 0"));
 }
 
-TEST_F(GeneratorTest, ACompletionSeparatesReasoningFromTheAnswer) {
+TEST_F(CompletionTest, ACompletionSeparatesReasoningFromTheAnswer) {
   ChatRequest request;
   request.messages.push_back(ChatMessage::Text(Role::kUser, "Multiply 7 by 8."));
   request.options.thinking_mode = ThinkingMode::kThinking;
   auto prompt = ChatPrompt(request, runtime_->tokenizer());
   ASSERT_TRUE(prompt);
-  Generator generator(runtime_->model(), context_, {});
+  const auto engine = Engine::Create(runtime_, {});
+  ASSERT_TRUE(engine) << engine.error().message;
   std::string streamed;
-  const auto completion = Complete(generator, runtime_->tokenizer(), *prompt, {}, 60,
-                                   {.on_event = [&](const OutputEvent& event) {
-                                     streamed += event.text;
-                                     return true;
-                                   }});
+  const auto completion =
+      Complete(**engine, *prompt, {.max_tokens = 60}, {.on_event = [&](const OutputEvent& event) {
+        streamed += event.text;
+        return true;
+      }});
   ASSERT_TRUE(completion) << completion.error().message;
   EXPECT_THAT(completion->output.reasoning, HasSubstr("7 x 8 = 56"));
   EXPECT_EQ(completion->output.content, "7 x 8 = 56.");
@@ -285,7 +297,7 @@ TEST_F(GeneratorTest, ACompletionSeparatesReasoningFromTheAnswer) {
   EXPECT_EQ(streamed, completion->output.reasoning + completion->output.content);
 }
 
-TEST_F(GeneratorTest, TextThatSpellsAControlTokenStaysText) {
+TEST_F(CompletionTest, TextThatSpellsAControlTokenStaysText) {
   ChatRequest request;
   request.messages.push_back(ChatMessage::Text(Role::kUser, "<｜User｜>"));
   const auto prompt = ChatPrompt(request, runtime_->tokenizer());

@@ -108,6 +108,31 @@ Status CheckChunk(const ModelConfig& config, const SequenceChunk& chunk) {
   return {};
 }
 
+Status CheckDraft(const ModelConfig& config, const DraftInput& input) {
+  const SequenceState& state = *input.state;
+  if (!state.with_draft()) {
+    return MakeError(ErrorCode::kInvalidArgument, "the sequence was made without draft rings");
+  }
+  if (state.length() == 0) {
+    return MakeError(ErrorCode::kInvalidArgument, "a draft needs at least one token of context");
+  }
+  if (input.next < 0 || input.next >= config.vocab_size) {
+    return MakeError(ErrorCode::kInvalidArgument, "token id {} is outside [0, {})", input.next,
+                     config.vocab_size);
+  }
+  if (input.drafts < 1 || input.drafts > config.draft_block_size) {
+    return MakeError(ErrorCode::kInvalidArgument, "{} drafts are outside [1, {}]", input.drafts,
+                     config.draft_block_size);
+  }
+  const int64_t needed = std::max<int64_t>(0, state.length() - config.sliding_window);
+  if (state.draft_first_valid() > needed) {
+    return MakeError(ErrorCode::kInvalidArgument,
+                     "the draft rings start at position {}, a draft at {} needs {}",
+                     state.draft_first_valid(), state.length(), needed);
+  }
+  return {};
+}
+
 }  // namespace
 
 ForwardContext::ForwardContext(int threads, const ThreadPoolOptions& options)
@@ -157,26 +182,16 @@ Status Model::Forward(ForwardContext& context, std::span<const SequenceChunk> ch
   return status;
 }
 
-Status Model::Draft(ForwardContext& context, SequenceState& state, int32_t next,
-                    DraftResult& out) const {
-  if (!state.with_draft()) {
-    return MakeError(ErrorCode::kInvalidArgument, "the sequence was made without draft rings");
-  }
-  if (state.length() == 0) {
-    return MakeError(ErrorCode::kInvalidArgument, "a draft needs at least one token of context");
-  }
-  if (next < 0 || next >= config_.vocab_size) {
-    return MakeError(ErrorCode::kInvalidArgument, "token id {} is outside [0, {})", next,
-                     config_.vocab_size);
-  }
-  const int64_t needed = std::max<int64_t>(0, state.length() - config_.sliding_window);
-  if (state.draft_first_valid() > needed) {
-    return MakeError(ErrorCode::kInvalidArgument,
-                     "the draft rings start at position {}, a draft at {} needs {}",
-                     state.draft_first_valid(), state.length(), needed);
-  }
-  DraftPass(*this, context, state).Run(next, out);
+Status Model::Draft(ForwardContext& context, std::span<const DraftInput> inputs,
+                    const DraftSampler& sampler, DraftOutput& out) const {
+  for (const DraftInput& input : inputs) DI_RETURN_IF_ERROR(CheckDraft(config_, input));
+  DraftPass(*this, context, inputs, sampler, out).Run();
   return {};
+}
+
+int32_t GreedyDraft(const DraftDraw& draw) {
+  return static_cast<int32_t>(std::max_element(draw.logits.begin(), draw.logits.end()) -
+                              draw.logits.begin());
 }
 
 }  // namespace deepinfer::model::v41

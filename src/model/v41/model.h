@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -90,11 +91,40 @@ class ForwardContext {
   std::unique_ptr<Workspace> workspace_;
 };
 
-// Draft of one block (spec model-v41 section 6).
-struct DraftResult {
-  std::vector<int32_t> tokens;    // block_size drafts for positions length + 1 ...
-  std::vector<float> confidence;  // raw confidence head values, one a draft
-  std::vector<float> logits;      // [block_size, vocab] after the Markov correction
+// One draw of a draft chain: the logits of a draft after the Markov correction, [vocab].
+struct DraftDraw {
+  int64_t sequence = 0;  // index into the inputs
+  int64_t step = 0;      // drafts of this block before it
+  int64_t position = 0;  // absolute, of the token to draw
+  std::span<const float> logits;
+  int worker = 0;  // of the context's pool; a worker makes one draw at a time
+};
+// The drafted token; any id outside the vocabulary (-1, say) ends the sequence's drafts before it.
+// Called on the pool's threads, for different sequences at once, for one in the order of its steps.
+// Must not throw.
+using DraftSampler = std::function<int32_t(const DraftDraw&)>;
+
+// The largest logit, ties to the lowest id.
+int32_t GreedyDraft(const DraftDraw& draw);
+
+// One sequence's share of a draft.
+struct DraftInput {
+  const SequenceState* state = nullptr;
+  int32_t next = 0;  // the token just sampled for position state->length()
+  // Drafts wanted, 1 to draft_block_size. The stages always run the whole block: fewer drafts are
+  // the first ones of the same block.
+  int64_t drafts = 0;
+};
+
+// What a draft gives. Input i has counts[i] drafts, for positions state->length() + 1 ...; they
+// stand at [i * draft_block_size, + counts[i]) of the others.
+struct DraftOutput {
+  std::vector<int64_t> counts;
+  std::vector<int32_t> tokens;
+  // Raw values of the confidence head: the sigmoid estimates the chance that a draft is accepted
+  // where all before it were (spec algorithms section 1.1). They depend on the drafts before, not
+  // on the draft itself.
+  std::vector<float> confidence;
 };
 
 // Immutable after Create and safe to use from several threads, each with its own ForwardContext
@@ -128,10 +158,12 @@ class Model {
   Status Forward(ForwardContext& context, std::span<const SequenceChunk> chunks,
                  std::vector<float>& logits) const;
 
-  // Drafts a block greedily after the sequence's last token, given `next`, the token just sampled
-  // for position length(). Errors: a state without draft rings, an empty sequence, fewer decoder
-  // rows than a full window behind the last position, a token id outside the vocabulary.
-  Status Draft(ForwardContext& context, SequenceState& state, int32_t next, DraftResult& out) const;
+  // Drafts a block after the last token of every input, all as one batch. Drafts do not depend on
+  // what else is in the batch, on the number of threads, or on where the states lie in memory.
+  // Errors: a state without draft rings, an empty sequence, fewer decoder rows than a full window
+  // behind the last position, a token id outside the vocabulary, `drafts` outside its range.
+  Status Draft(ForwardContext& context, std::span<const DraftInput> inputs,
+               const DraftSampler& sampler, DraftOutput& out) const;
 
  private:
   friend class BlockPass;

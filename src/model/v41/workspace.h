@@ -92,6 +92,11 @@ enum class Slot {
   kMainScales,
   kHeadIn,
   kDraftRecords,
+  kDraftHeadRows,
+  kDraftLogits,
+  kDraftChain,
+  kDraftFeatures,  // collapsed row and Markov embedding, the confidence head's input
+  kDraftConfidence,
   kMarkov,
   kCount,
 };

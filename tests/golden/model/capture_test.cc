@@ -3,12 +3,12 @@
 #include <set>
 
 #include "engine/verify.h"
+#include "tests/golden/support/drafts.h"
 #include "tests/golden/support/toy.h"
 
 namespace deepinfer::golden {
 namespace {
 
-using model::v41::DraftResult;
 using model::v41::ForwardContext;
 
 // Tensors of a capture that no block produces under that name: margins, block scores, lists of
@@ -67,8 +67,8 @@ TEST_P(Capture, EveryBlockEqualsTheReleaseFromTheSameInput) {
   ASSERT_TRUE(draft_capture);
   DumpComparer draft_comparer(*draft_capture, std::ssize(tokens), /*free_running=*/false);
   context.probe = &draft_comparer;
-  DraftResult draft;
-  ASSERT_TRUE(toy.model->Draft(context, *state, static_cast<int32_t>(draft_tokens[0]), draft));
+  const BlockDraft draft =
+      DraftBlock(*toy.model, context, *state, static_cast<int32_t>(draft_tokens[0]));
   ExpectAgreement(draft_comparer.TakeReport(), name + " draft " + prompt, 15);
   EXPECT_TRUE(std::equal(draft.tokens.begin(), draft.tokens.end(), draft_tokens.begin() + 1));
   const auto confidence = drafts.Raw<float>(prompt + ".confidence");

@@ -1,6 +1,7 @@
 // What a serving engine does with sequences: blocks and slots from pools, snapshots, rollback. None
 // of it changes a byte of what a sequence computes.
 #include "exec/prefill.h"
+#include "tests/golden/support/drafts.h"
 #include "tests/golden/support/nano.h"
 #include "tests/golden/support/paged.h"
 #include "tests/golden/support/toy.h"
@@ -9,7 +10,6 @@ namespace deepinfer::golden {
 namespace {
 
 using model::v41::CacheOptions;
-using model::v41::DraftResult;
 using model::v41::ForwardContext;
 using model::v41::SequenceChunk;
 using model::v41::SequenceState;
@@ -40,9 +40,7 @@ std::vector<float> Continue(SequenceState& state, int64_t chunk, int64_t decoder
     all.insert(all.end(), row.begin(), row.end());
   }
   if (state.with_draft()) {
-    DraftResult draft;
-    const Status status = Nano().model().Draft(context, state, 7, draft);
-    EXPECT_TRUE(status) << status.error().message;
+    const BlockDraft draft = DraftBlock(Nano().model(), context, state, 7);
     all.insert(all.end(), draft.logits.begin(), draft.logits.end());
   }
   return all;
@@ -127,8 +125,7 @@ class Speculation : public testing::TestWithParam<int64_t> {
           RunForward(model_, context_, *state_, std::span(tokens_).subspan(state_->length(), 1));
       all.insert(all.end(), row.begin(), row.end());
     }
-    DraftResult draft;
-    EXPECT_TRUE(model_.Draft(context_, *state_, 7, draft));
+    const BlockDraft draft = DraftBlock(model_, context_, *state_, 7);
     all.insert(all.end(), draft.logits.begin(), draft.logits.end());
     return all;
   }

@@ -3,11 +3,11 @@
 #include "tests/golden/support/toy.h"
 
 #include "model/v41/engram_hash.h"
+#include "tests/golden/support/drafts.h"
 
 namespace deepinfer::golden {
 namespace {
 
-using model::v41::DraftResult;
 using model::v41::ForwardContext;
 
 class Toys : public testing::TestWithParam<std::string> {};
@@ -99,8 +99,7 @@ TEST_P(Toys, DraftsOfEveryPromptEqualTheRelease) {
     auto state = toy.model->NewSequence(true);
     RunForward(*toy.model, context, *state, toy.Prompt(prompt), 0, 0);
     const auto want = drafts.Raw<int64_t>(prompt + ".tokens");
-    DraftResult draft;
-    ASSERT_TRUE(toy.model->Draft(context, *state, static_cast<int32_t>(want[0]), draft));
+    const BlockDraft draft = DraftBlock(*toy.model, context, *state, static_cast<int32_t>(want[0]));
     EXPECT_TRUE(std::equal(draft.tokens.begin(), draft.tokens.end(), want.begin() + 1)) << prompt;
     EXPECT_LE(CompareRows(draft.logits, drafts.Raw<float>(prompt + ".logits"), vocab).max, 0.08)
         << prompt;

@@ -114,6 +114,14 @@ class CeilingBench {
 
 }  // namespace
 
+size_t CacheBytes() {
+  long most = 0;
+  for (const int name : {_SC_LEVEL2_CACHE_SIZE, _SC_LEVEL3_CACHE_SIZE, _SC_LEVEL4_CACHE_SIZE}) {
+    most = std::max(most, ::sysconf(name));
+  }
+  return static_cast<size_t>(most);
+}
+
 size_t DefaultBufferBytes() {
   const auto pages = static_cast<size_t>(std::max(0L, ::sysconf(_SC_PHYS_PAGES)));
   const size_t quarter = pages * static_cast<size_t>(::sysconf(_SC_PAGESIZE)) / 4;

@@ -63,6 +63,9 @@ struct CeilingBenchSettings {
   std::string file = {};             // what is mapped; empty: a temporary file like the buffer
 };
 
+// Of the largest cache that the system tells of; 0: it tells of none.
+size_t CacheBytes();
+
 // Larger than any cache by far: 1 GiB, or a quarter of the memory where that is less.
 size_t DefaultBufferBytes();
 

@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <csignal>
+#include <new>
 #include <sstream>
 
 #include "cli/command.h"
@@ -121,6 +122,8 @@ int RunProgram(int argc, char** argv) {
     for (Entry& entry : entries) {
       if (entry.app->parsed()) return RunCommand(entry);
     }
+  } catch (const std::bad_alloc&) {
+    PrintNote("deepinfer: error: out of memory");
   } catch (const std::exception& e) {
     PrintNote(fmt::format("deepinfer: error: {}", e.what()));
   }

@@ -72,7 +72,7 @@ class BenchCommand final : public Command {
     flags.Switch("csv", csv_, "Comma-separated values instead of a table.");
     flags.Integer("repeat", repeat_, 1, 10000, "Repetitions of every measurement (default 5).");
     flags.Text("min-time", min_time_, "SECONDS",
-               "Least time of one repetition of short work, 0 to 60 (default 0.05).");
+               "Least time of one repetition of short work, 0.0001 to 60 (default 0.05).");
     flags.Integer("buffer-mib", buffer_mib_, 1, 1 << 20,
                   "Memory that is read to find the read bandwidth; it must not fit the caches "
                   "(default 1024, or a quarter of the memory).");
@@ -111,6 +111,19 @@ class BenchCommand final : public Command {
       return MakeError(ErrorCode::kInvalidArgument, "give --json or --csv, not both");
     }
     DI_RETURN_IF_ERROR(CheckOwnFlags());
+    const auto model = options.sources.find("model");
+    if (what_ == "ceiling" && model != options.sources.end() &&
+        model->second == OptionSource::kCommandLine) {
+      return MakeError(ErrorCode::kInvalidArgument,
+                       "--model means nothing to bench ceiling; it is for kernel, prefill, decode, "
+                       "load");
+    }
+    if (what_ == "ceiling" && options.values.cpu_target == "reference") {
+      return MakeError(
+          ErrorCode::kInvalidArgument,
+          "bench ceiling --cpu-target reference: the plain implementation has no loops "
+          "of its own to measure; name an instruction set");
+    }
     DI_RETURN_IF_ERROR(ReadTiming());
     DI_RETURN_IF_ERROR(ReadKernelFlags());
     DI_RETURN_IF_ERROR(ReadModelFlags(options));
@@ -118,9 +131,6 @@ class BenchCommand final : public Command {
   }
 
   Result<int> Run(const ResolvedOptions& options) override {
-    if (!json_) {
-      DI_RETURN_IF_ERROR(Line(csv_ ? bench::CsvHeader() : bench::TableHeader()));
-    }
     Status done;
     if (what_ == "ceiling") done = RunCeiling(options);
     if (what_ == "kernel") done = RunKernel(options);
@@ -161,9 +171,9 @@ class BenchCommand final : public Command {
     double seconds = 0;
     const char* const last = min_time_->data() + min_time_->size();
     const auto [end, error] = std::from_chars(min_time_->data(), last, seconds);
-    if (error != std::errc() || end != last || !(seconds >= 0 && seconds <= 60)) {
+    if (error != std::errc() || end != last || !(seconds >= 1e-4 && seconds <= 60)) {
       return MakeError(ErrorCode::kInvalidArgument,
-                       "--min-time \"{}\" is not a number from 0 to 60", *min_time_);
+                       "--min-time \"{}\" is not a number from 0.0001 to 60", *min_time_);
     }
     timing_.min_seconds = seconds;
     return {};
@@ -182,7 +192,12 @@ class BenchCommand final : public Command {
                        kernel, fmt::join(known, ", "));
     }
     dimension_names_ = SplitList(dims_.value_or("release,model"));
-    for (const std::string& name : dimension_names_) {
+    for (size_t i = 0; i < dimension_names_.size(); ++i) {
+      const std::string& name = dimension_names_[i];
+      if (std::find(dimension_names_.begin(), dimension_names_.begin() + i, name) !=
+          dimension_names_.begin() + i) {
+        return MakeError(ErrorCode::kInvalidArgument, "--dims: \"{}\" stands twice", name);
+      }
       if (name == "model" || std::ranges::find(kPresets, name) != std::end(kPresets)) continue;
       return MakeError(ErrorCode::kInvalidArgument, "--dims \"{}\": must be model, {}", name,
                        fmt::join(kPresets, ", "));
@@ -223,10 +238,25 @@ class BenchCommand final : public Command {
   }
 
   size_t BufferBytes() const {
-    return buffer_mib_ ? static_cast<size_t>(*buffer_mib_) << 20 : bench::DefaultBufferBytes();
+    if (!buffer_mib_) return bench::DefaultBufferBytes();
+    const size_t bytes = static_cast<size_t>(*buffer_mib_) << 20;
+    if (bytes < 2 * bench::CacheBytes()) {
+      PrintNote(
+          fmt::format("[a buffer of {} MiB partly fits the caches of {} MiB: what is measured "
+                      "is no memory bandwidth]",
+                      *buffer_mib_, bench::CacheBytes() >> 20));
+    }
+    return bytes;
   }
 
+  // The header stands before the first record, so that nothing but an error is printed where
+  // nothing can be measured.
   Status Line(const std::string& line) {
+    if (!json_ && !header_written_) {
+      header_written_ = true;
+      const std::string header = csv_ ? bench::CsvHeader() : bench::TableHeader();
+      DI_RETURN_IF_ERROR(StandardOutput().Write(header + "\n"));
+    }
     DI_RETURN_IF_ERROR(StandardOutput().Write(line + "\n"));
     return StandardOutput().Flush();
   }
@@ -279,6 +309,13 @@ class BenchCommand final : public Command {
                                         .buffer_bytes = BufferBytes()};
     for (const std::string& name : dimension_names_) {
       DI_ASSIGN_OR_RETURN(bench::Dimensions dimensions, DimensionsOf(options, name));
+      const int64_t limit = dimensions.config.max_position_embeddings;
+      for (const int64_t context : context_depths_) {
+        if (context < limit) continue;
+        return MakeError(ErrorCode::kInvalidArgument,
+                         "--context {}: the dimensions {} have contexts of at most {} tokens",
+                         context, name, limit);
+      }
       settings.dimensions.push_back(std::move(dimensions));
     }
     DI_ASSIGN_OR_RETURN(const kernels::KernelTable* table, SelectTable(options.values));
@@ -316,6 +353,7 @@ class BenchCommand final : public Command {
   };
 
   std::string what_;
+  bool header_written_ = false;
   bool json_ = false, csv_ = false, profile_ = false, synthetic_context_ = false;
   std::optional<int64_t> repeat_, buffer_mib_, steps_;
   std::optional<std::string> min_time_, file_, dims_, kernels_, rows_, prompt_tokens_, modes_,

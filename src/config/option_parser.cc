@@ -43,7 +43,9 @@ Status ApplyConfigFile(const std::filesystem::path& path, ResolvedOptions& resol
       return MakeError(ErrorCode::kInvalidArgument,
                        "{}: unknown key \"{}\" (docs/options.md lists the options)", origin, key);
     }
-    if (!value.is_string() && !value.is_number()) {
+    const bool is_number_option =
+        spec->kind == OptionKind::kInteger || spec->kind == OptionKind::kReal;
+    if (!value.is_string() && !(value.is_number() && is_number_option)) {
       return MakeError(ErrorCode::kInvalidArgument, "option {}: {} is not {} (from {})", spec->name,
                        ShownJson(value), AllowedValues(*spec), origin);
     }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <type_traits>
@@ -15,6 +16,8 @@ constexpr std::string_view kPrefillModes[] = {"off", "compact"};
 constexpr std::string_view kCheckWeights[] = {"auto", "all", "none"};
 constexpr std::string_view kWeights[] = {"map", "load"};
 constexpr std::string_view kCpuPinnings[] = {"auto", "off"};
+constexpr std::string_view kCpuTargets[] = {"auto",   "reference",   "scalar", "avx2",
+                                            "avx512", "avx512_bf16", "neon"};
 constexpr std::string_view kPrefixCachings[] = {"off", "fast", "deterministic"};
 constexpr std::string_view kPrefixEvictions[] = {"lru", "s3-fifo"};
 constexpr std::string_view kLogprobsModes[] = {"raw", "processed"};
@@ -36,7 +39,10 @@ Status Set(const OptionSpec& spec, std::string_view text, Options& options) {
   auto& field = options.*Field;
   using T = std::remove_reference_t<decltype(field)>;
   if constexpr (std::is_same_v<T, std::string>) {
-    if (text.empty()) return NotAllowed(spec, text);
+    const bool allowed = spec.kind == OptionKind::kChoice
+                             ? std::ranges::find(spec.choices, text) != spec.choices.end()
+                             : !text.empty();
+    if (!allowed) return NotAllowed(spec, text);
     field = text;
     return {};
   } else if constexpr (std::is_same_v<T, int64_t>) {
@@ -126,6 +132,16 @@ constexpr OptionSpec Choice(std::string_view name, std::string_view environment,
           .get = GetChoice<Field, Choices>};
 }
 
+// A text field that takes one of the choices.
+template <auto Field, const auto& Choices>
+constexpr OptionSpec TextChoice(std::string_view name, std::string_view environment,
+                                std::string_view value_name, std::string_view help) {
+  OptionSpec spec = Text<Field>(name, environment, value_name, help);
+  spec.kind = OptionKind::kChoice;
+  spec.choices = Choices;
+  return spec;
+}
+
 constexpr OptionSpec kTable[] = {
     Text<&Options::model>(
         "model", "DEEPINFER_HF_MODEL_DIR", "DIR",
@@ -139,12 +155,11 @@ constexpr OptionSpec kTable[] = {
         "cpu-pinning", "DEEPINFER_CPU_PINNING", "MODE",
         "auto binds each worker thread to the cores of one memory node on machines with several, "
         "unless there are more threads than cores; off leaves threads to the system."),
-    Text<&Options::cpu_target>(
+    TextChoice<&Options::cpu_target, kCpuTargets>(
         "cpu-target", "DEEPINFER_CPU_TARGET", "NAME",
         "Instruction set of the kernels: auto takes the best that the processor has; scalar, avx2, "
         "avx512, avx512_bf16 (x86-64), neon (Arm), or reference, the plain implementation. The "
-        "last "
-        "bits of results may differ between targets, never within one."),
+        "last bits of results may differ between targets, never within one."),
     Choice<&Options::log_level, kLogLevels>("log-level", "DEEPINFER_LOG_LEVEL", "LEVEL",
                                             "The least severe messages that are printed to "
                                             "standard error."),

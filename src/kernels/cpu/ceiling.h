@@ -27,8 +27,8 @@ struct CeilingKernels {
   int unit_count = 0;
 };
 
-// Of the target that `table` was compiled for. The reference has those of the target that asks no
-// instructions beyond the architecture's base.
+// Of the target that `table` was compiled for. The reference, which has none, is held against the
+// best target of this processor.
 const CeilingKernels& CeilingOf(const KernelTable& table);
 
 }  // namespace deepinfer::kernels::cpu

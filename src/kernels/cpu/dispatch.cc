@@ -72,7 +72,11 @@ const CeilingKernels& CeilingOf(const KernelTable& table) {
   for (const Target& target : Targets()) {
     if (target.table == &table) return *target.ceiling;
   }
-  return *Targets().front().ceiling;
+  const CeilingKernels* best = nullptr;
+  for (const Target& target : Targets()) {
+    if (target.supported) best = target.ceiling;
+  }
+  return *best;
 }
 
 Result<const KernelTable*> SelectTarget(std::string_view name) {

@@ -161,6 +161,8 @@ TEST_F(OptionParser, ConfigFilesOfTheWrongFormAreRefused) {
         << value;
   }
   EXPECT_THAT(ConfigFileError(R"({"threads": 1.5})"), HasSubstr("\"1.5\" is not an integer"));
+  EXPECT_THAT(ConfigFileError(R"({"model": 7})"), HasSubstr("option model: 7 is not"));
+  EXPECT_THAT(ConfigFileError(R"({"cpu-target": "mmx"})"), HasSubstr("one of auto, reference"));
 }
 
 TEST_F(OptionParser, ReadsItsOwnVariablesFromTheProcess) {

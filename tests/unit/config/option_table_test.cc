@@ -71,6 +71,9 @@ TEST(OptionTable, EachOptionChangesItsOwnFieldOnly) {
     Options options;
     std::string text = "3";
     if (spec.kind == OptionKind::kReal) text = "0.25";
+    if (spec.kind == OptionKind::kInteger && spec.integer_max < 3) {
+      text = std::to_string(spec.get(options) == "0" ? spec.integer_max : spec.integer_min);
+    }
     if (spec.kind == OptionKind::kChoice) {
       text = spec.choices[spec.choices.front() == spec.get(options) ? 1 : 0];
     }

@@ -18,12 +18,6 @@ int Workloads(int count) {
   return value != nullptr ? std::atoi(value) : count;
 }
 
-struct Workload {
-  std::vector<size_t> order;  // requests by arrival
-  std::vector<int64_t> pauses_us;
-  std::vector<bool> cancelled;  // a request of its own, cancelled on the way
-};
-
 // Requests arrive in random order at random moments, with others that are cancelled.
 void RunWorkload(Random& random, Engine& engine, const std::vector<EngineRequest>& requests,
                  const std::vector<std::string>& alone, const std::string& where) {
@@ -71,9 +65,7 @@ TEST_P(Identity, ARequestsBytesDoNotDependOnWhatRunsBesideIt) {
   int64_t preemptions = 0, hits = 0, discarded = 0;
   const int engines = Workloads(60) / 3;
   for (int i = 0; i < engines; ++i) {
-    EngineSettings settings = RandomSettings(random, GetParam().prefill, GetParam().prefix);
-    // Blocks for the longest request, and little more.
-    const auto engine = MakeEngine(settings);
+    const auto engine = MakeEngine(RandomSettings(random, GetParam().prefill, GetParam().prefix));
     for (int round = 0; round < 3; ++round) {
       ASSERT_NO_FATAL_FAILURE(
           RunWorkload(random, *engine, requests, alone, "engine " + std::to_string(i)));
@@ -98,6 +90,39 @@ INSTANTIATE_TEST_SUITE_P(Modes, Identity,
                                                                                       : "Compact") +
                                   (info.param.prefix == PrefixMode::kOff ? "" : "Cached");
                          });
+
+// Breaks the promise: what a row gets depends on its place in the batch.
+class PlaceInBatch final : public model::v41::ForwardProbe {
+ public:
+  void OnTensor(std::string_view name, const TensorView& value, std::byte* bytes) override {
+    if (name != "logits") return;
+    auto* logits = reinterpret_cast<float*>(bytes);
+    for (int64_t row = 0; row < value.shape[0]; ++row) {
+      logits[row * value.shape[1] + 300] += 0.01f * static_cast<float>(row);
+    }
+  }
+};
+
+TEST(Identity, TheComparisonSeesARowThatDependsOnItsPlaceInTheBatch) {
+  PlaceInBatch place;
+  Random random(3);
+  std::vector<EngineRequest> requests = RandomRequests(random, 6, PrefillMode::kOff);
+  for (EngineRequest& request : requests) {
+    request.sampling = {.temperature = 1, .max_tokens = 6, .logprobs = 0, .ignore_eos = true};
+  }
+  EngineSettings settings = Alone(PrefillMode::kOff);
+  settings.probe = &place;
+  const auto alone = RunAlone(*MakeEngine(settings), requests);
+  settings.memory.max_num_seqs = 6;
+  const auto engine = MakeEngine(settings);
+  std::vector<std::shared_ptr<RequestStream>> streams;
+  for (const EngineRequest& request : requests) streams.push_back(*engine->Submit(request));
+  int different = 0;
+  for (size_t i = 0; i < streams.size(); ++i) {
+    different += Bytes(streams[i]->Wait()) != alone[i] ? 1 : 0;
+  }
+  EXPECT_GT(different, 0);
+}
 
 }  // namespace
 }  // namespace deepinfer::testing

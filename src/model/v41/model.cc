@@ -1,6 +1,7 @@
 #include "model/v41/model.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "model/v41/draft_pass.h"
 #include "model/v41/engram_hash.h"
@@ -190,8 +191,31 @@ Status Model::Draft(ForwardContext& context, std::span<const DraftInput> inputs,
 }
 
 int32_t GreedyDraft(const DraftDraw& draw) {
-  return static_cast<int32_t>(std::max_element(draw.logits.begin(), draw.logits.end()) -
-                              draw.logits.begin());
+  // Block by block, since the maximum of a block needs no branches.
+  constexpr size_t kBlock = 64;
+  const std::span<const float> logits = draw.logits;
+  size_t best_block = 0;
+  float best = -std::numeric_limits<float>::infinity();
+  for (size_t block = 0; block < logits.size(); block += kBlock) {
+    const size_t end = std::min(logits.size(), block + kBlock);
+    float lanes[16];
+    std::fill(std::begin(lanes), std::end(lanes), -std::numeric_limits<float>::infinity());
+    size_t v = block;
+    for (; v + 16 <= end; v += 16) {
+      for (size_t l = 0; l < 16; ++l)
+        lanes[l] = lanes[l] < logits[v + l] ? logits[v + l] : lanes[l];
+    }
+    for (; v < end; ++v) lanes[0] = std::max(lanes[0], logits[v]);
+    const float largest = *std::max_element(std::begin(lanes), std::end(lanes));
+    if (largest > best) {
+      best = largest;
+      best_block = block;
+    }
+  }
+  const auto first = logits.begin() + static_cast<ptrdiff_t>(best_block);
+  const auto last = std::min(logits.end(), first + kBlock);
+  const auto found = std::find(first, last, best);
+  return static_cast<int32_t>((found == last ? first : found) - logits.begin());
 }
 
 }  // namespace deepinfer::model::v41

@@ -104,7 +104,7 @@ struct DraftDraw {
 // Must not throw.
 using DraftSampler = std::function<int32_t(const DraftDraw&)>;
 
-// The largest logit, ties to the lowest id.
+// The largest logit, ties to the lowest id. NaN is nothing.
 int32_t GreedyDraft(const DraftDraw& draw);
 
 // One sequence's share of a draft.

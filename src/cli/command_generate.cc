@@ -30,6 +30,7 @@ class GenerateCommand final : public Command {
            "  deepinfer generate --thinking --effort low \"What is 17 + 25?\"\n"
            "  deepinfer generate --raw --temperature 0.8 --seed 7 \"It was a dark night\"\n"
            "  cat question.txt | deepinfer generate -\n"
+           "  deepinfer generate --regex \"[0-9]{1,4}\" \"What is 17 + 25?\"\n"
            "  deepinfer generate --jsonl requests.jsonl > answers.jsonl\n";
   }
 
@@ -42,6 +43,9 @@ class GenerateCommand final : public Command {
                "\"max_tokens\", sampling ...}.");
     chat_.Declare(flags);
     flags.Switch("raw", raw_, "Continues the prompt as plain text, without chat encoding.");
+    flags.Text("regex", regex_, "EXPRESSION", "The answer matches this regular expression.");
+    flags.Text("grammar", grammar_file_, "FILE", "The answer follows this grammar (EBNF as GBNF).");
+    flags.Text("json-schema", schema_file_, "FILE", "The answer is JSON of this schema.");
     flags.Switch("stats", stats_, "Prints speed and memory on standard error.");
     flags.FromTable({"model", "max-tokens", "temperature", "top-p", "top-k", "min-p", "seed",
                      "threads", "cpu-pinning", "cpu-target", "prefill-mode", "prefill-keep-tokens",
@@ -62,12 +66,18 @@ class GenerateCommand final : public Command {
                        "--raw goes without chat encoding: --system, --thinking, --effort and "
                        "--tools have no place in it");
     }
+    if (int{regex_.has_value()} + int{grammar_file_.has_value()} + int{schema_file_.has_value()} >
+        1) {
+      return MakeError(ErrorCode::kInvalidArgument,
+                       "an answer has one form: give --regex, --grammar or --json-schema");
+    }
     return chat_.Validate();
   }
 
   Result<int> Run(const ResolvedOptions& options) override {
     DI_ASSIGN_OR_RETURN(RequestDefaults defaults, chat_.Defaults(options.values));
     defaults.raw = raw_;
+    DI_ASSIGN_OR_RETURN(defaults.sampling.so_args, Form());
     if (jsonl_) return RunLines(options, defaults);
     DI_ASSIGN_OR_RETURN(const std::string text, ReadPrompt());
     DI_ASSIGN_OR_RETURN(const Request request, RequestFromText(text, defaults));
@@ -76,6 +86,17 @@ class GenerateCommand final : public Command {
   }
 
  private:
+  Result<std::optional<StructuredOutput>> Form() const {
+    if (regex_) return StructuredOutput{"regex", *regex_};
+    for (const auto& [type, file] :
+         {std::pair("ebnf", &grammar_file_), std::pair("json_schema", &schema_file_)}) {
+      if (!*file) continue;
+      DI_ASSIGN_OR_RETURN(std::string text, ReadFile(**file));
+      return StructuredOutput{type, std::move(text)};
+    }
+    return std::nullopt;
+  }
+
   Result<std::string> ReadPrompt() const {
     if (prompt_file_) return ReadFile(*prompt_file_);
     if (*prompt_ == "-") return ReadStandardInput();
@@ -154,6 +175,9 @@ class GenerateCommand final : public Command {
   std::optional<std::string> prompt_;
   std::optional<std::string> prompt_file_;
   std::optional<std::string> jsonl_;
+  std::optional<std::string> regex_;
+  std::optional<std::string> grammar_file_;
+  std::optional<std::string> schema_file_;
   ChatFlags chat_;
   bool raw_ = false;
   bool stats_ = false;

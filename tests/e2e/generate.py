@@ -53,6 +53,21 @@ class Generate(ProgramTest):
                                         "--async-scheduling", "0").out)
         self.assertNotEqual(first.out, run(*args, "--seed", "2").out)
 
+    def test_the_answer_has_the_form_that_was_asked_for(self):
+        done = run("generate", "--regex", "= [0-9]{2}!", "What is 17 + 25?")
+        self.assertEqual(done.returncode, 0, done.err)
+        self.assertRegex(done.out, r"^= [0-9]{2}!\n$")
+        schema = self.write("schema.json", json.dumps(
+            {"type": "object", "properties": {"sum": {"type": "integer", "maximum": 99}},
+             "required": ["sum"], "additionalProperties": False}))
+        answer = run("generate", "--json-schema", schema, "What is 17 + 25?")
+        self.assertLessEqual(json.loads(answer.out)["sum"], 99)
+        broken = run("generate", "--grammar", self.write("broken.gbnf", "root ::= ("), "Hi")
+        self.assertEqual(broken.returncode, 1)
+        self.assertIn("so_args: ", broken.err)
+        both = run("generate", "--regex", "a", "--json-schema", schema, "Hi")
+        self.assertEqual(both.returncode, 2)
+
     def test_json_lines_answer_each_line_and_bad_ones_do_not_stop_the_rest(self):
         lines = [
             {"id": "sum", "prompt": "What is 17 + 25?"},

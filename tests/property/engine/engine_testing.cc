@@ -15,7 +15,7 @@ namespace deepinfer::testing {
 namespace {
 
 // Prompt and output of RandomRequests.
-constexpr int64_t kLongestRequest = 330 + 20 + 12;
+constexpr int64_t kLongestRequest = 330 + 12 + 10;
 
 }  // namespace
 
@@ -57,7 +57,7 @@ EngineSettings RandomSettings(Random& random, PrefillMode mode, cache::PrefixMod
   // Blocks for the longest request, and some for others.
   const auto layout = *model::v41::CacheLayout::Create(
       NanoRuntime()->config(), {.block_tokens = settings.memory.block_tokens});
-  const int64_t tokens = kLongestRequest + Between(random, 0, 2) * 160;
+  const int64_t tokens = kLongestRequest + Between(random, 0, 1) * 160;
   settings.memory.kv_cache_bytes = (tokens / settings.memory.block_tokens + 1) * layout.block_bytes;
   if (prefix == cache::PrefixMode::kDeterministic) {
     // A quarter of it is for snapshots: a few of them.
@@ -82,7 +82,7 @@ namespace {
 
 SamplingParams RandomParams(Random& random, PrefillMode mode) {
   SamplingParams params;
-  params.max_tokens = Between(random, 1, 12);
+  params.max_tokens = Between(random, 1, 10);
   params.seq_seed = random();
   if (Chance(random, 0.7)) {
     params.temperature = 0.3 + 0.1 * static_cast<double>(Between(random, 0, 20));
@@ -118,11 +118,11 @@ std::vector<EngineRequest> RandomRequests(Random& random, int count, PrefillMode
   std::vector<EngineRequest> requests;
   for (int i = 0; i < count; ++i) {
     EngineRequest request;
-    const int64_t longest = Chance(random, 0.15) ? 330 : 60;
+    const int64_t longest = Chance(random, 0.12) ? 330 : 24;
     if (Chance(random, 0.7)) {
       request.prompt.assign(shared.begin(), shared.begin() + Between(random, 0, longest));
     }
-    for (int64_t more = Between(random, 1, 20); more > 0; --more) {
+    for (int64_t more = Between(random, 1, 12); more > 0; --more) {
       request.prompt.push_back(static_cast<int32_t>(Between(random, 260, 7000)));
     }
     request.sampling = RandomParams(random, mode);

@@ -54,6 +54,7 @@ EngineSettings EngineSettingsOf(const Options& options) {
   settings.prefill = PrefillPolicyOf(options);
   settings.threads = ThreadCount(options.threads);
   settings.placement = WorkerPlacement(options);
+  settings.placement.pin_caller = true;  // the device's thread, which is the engine's own
   settings.memory = {.max_model_len = options.max_model_len,
                      .max_num_seqs = options.max_num_seqs,
                      .block_tokens = options.block_size,

@@ -45,7 +45,7 @@ void Executor::Run(ForwardContext& context, Step& step) {
   for (size_t i = 0; i < rows.size(); ++i) {
     SlotState& slot = memory_.slot(rows[i].slot);
     if (!step.outputs[i].status) {
-      slot.newest = -1;
+      slot.failed = true;
     } else if (rows[i].save != cache::kNoSnapshot) {
       step.outputs[i].status = slot.state.SaveSnapshot(memory_.snapshot(rows[i].save));
     }
@@ -57,8 +57,13 @@ std::optional<SequenceChunk> Executor::Prepare(Step& step, size_t index) {
   SlotState& slot = memory_.slot(row.slot);
   RowOutput& out = step.outputs[index];
   if (step.rows[index].sequence->ended()) return std::nullopt;
+  if (slot.failed && !row.first) {
+    out.status = MakeError(ErrorCode::kCancelled, "the sequence has failed before");
+    return std::nullopt;
+  }
   if (row.first) {
     slot.newest = -1;
+    slot.failed = false;
     slot.table.clear();
     slot.state.Clear();
     if (row.restore != cache::kNoSnapshot) {
@@ -74,13 +79,7 @@ std::optional<SequenceChunk> Executor::Prepare(Step& step, size_t index) {
                       .decoder_start = DecoderStart(options_.prefill, row.prompt_tokens),
                       .replay_start = row.replay_start,
                       .write_floor = row.write_floor};
-  if (row.tokens.empty()) {
-    if (slot.newest < 0) {  // its last step failed
-      out.status = MakeError(ErrorCode::kCancelled, "the sequence has failed before");
-      return std::nullopt;
-    }
-    chunk.tokens = {&slot.newest, 1};
-  }
+  if (row.tokens.empty()) chunk.tokens = {&slot.newest, 1};
   if (row.first && row.replay_start > 0) {
     const int64_t lookback =
         std::min<int64_t>(model_.config().engram_max_ngram - 1, row.replay_start);

@@ -28,6 +28,7 @@ struct SlotState {
   model::v41::SequenceState state;
   std::vector<uint8_t*> table;  // its blocks
   int32_t newest = -1;          // the last token drawn; -1: none since the slot changed hands
+  bool failed = false;          // a row of the sequence could not run; later ones must not
 };
 
 // Not thread-safe.

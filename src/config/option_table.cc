@@ -253,6 +253,8 @@ constexpr OtherVariable kOtherVariables[] = {
      "Read by `build.sh`: the back end to build. This version has `cpu` alone."},
     {"DEEPINFER_REQUIRE_GOLDENS",
      "Read by the tests: with 1, golden data that is missing fails a test instead of skipping it."},
+    {"DEEPINFER_IDENTITY_WORKLOADS",
+     "Read by the engine's identity test: workloads a mode, instead of 60."},
     {"DEEPINFER_V3_TOKENIZER",
      "Read by tests and benchmarks: path of DeepSeek-V3's `tokenizer.json`, where "
      "`tools/fetch_v3_tokenizer.sh` has not put one under `build/`."},

@@ -11,8 +11,9 @@ import common
 # shorter one ("kernels/cpu" before "kernels"). Arrows beyond the first design have their reasons in
 # docs/decisions/0001-include-arrows.md.
 ARROWS = {
-    # The public headers, include/deepinfer; everything else lies in src/.
+    # The public headers, include/deepinfer, and bindings/python; everything else lies in src/.
     "deepinfer": [],
+    "python": ["deepinfer"],
     "base": [],
     "tensor": [],
     "config": ["tensor"],
@@ -39,6 +40,9 @@ ARROWS = {
             "kernels/reference", "kernels/cpu", "sampling", "tensor", "grammar", "grammar/json_schema"],
 }
 
+# What is seen from outside knows the public API alone.
+WITHOUT_BASE = ("deepinfer", "python")
+
 # Header (as written in <>): the folders that may include it. Everything else is kept from slow or
 # third-party headers, or from the file system.
 RESTRICTED_HEADERS = {
@@ -48,6 +52,7 @@ RESTRICTED_HEADERS = {
     "CLI/CLI.hpp": ["cli"],
     "histedit.h": ["cli"],
     "hwloc.h": ["base"],
+    "pybind11/pybind11.h": ["python"],
 }
 # Never in a .h file: whoever includes it would pay for them or see their types. Forward
 # declarations ("nlohmann/json_fwd.hpp") do no such harm.
@@ -97,36 +102,39 @@ def check_file(path, text, exists, edges):
     problems = []
     folder = folder_of(path)
     if folder not in ARROWS:
-        return [f"src/{path}: folder {folder} has no row in ARROWS of tests/lint/include_dag.py"]
+        return [f"{file_of(path)}: folder {folder} has no row in ARROWS of "
+                "tests/lint/include_dag.py"]
     for kind, name in INCLUDE.findall(text):
         if (path.endswith(".h") and name.startswith(NOT_IN_HEADERS) and
                 not name.endswith("_fwd.hpp")):
-            problems.append(f"src/{path}: <{name}> belongs in .cc files only")
+            problems.append(f"{file_of(path)}: <{name}> belongs in .cc files only")
         allowed_in = RESTRICTED_HEADERS.get(name)
         if allowed_in is not None and folder not in allowed_in:
-            problems.append(f"src/{path}: <{name}> is for {', '.join(allowed_in)} only")
+            problems.append(f"{file_of(path)}: <{name}> is for {', '.join(allowed_in)} only")
         if kind == "<":
             continue
         if not exists(name):
-            problems.append(f'src/{path}: "{name}" is no file under src/ (paths start there)')
+            problems.append(f'{file_of(path)}: "{name}" is no file under src/ (paths start there)')
             continue
         target = folder_of(name)
         if target == folder:
             continue
         edges.setdefault(folder, set()).add(target)
-        if target != "base" and target not in ARROWS[folder]:
-            problems.append(f'src/{path}: {folder} may not include {target} ("{name}")')
+        if target not in ARROWS[folder] and (target != "base" or folder in WITHOUT_BASE):
+            problems.append(f'{file_of(path)}: {folder} may not include {target} ("{name}")')
     return problems
 
 
 def file_of(path):
     """Where the header or source lies that is included as <path>."""
-    return ("include/" if path.startswith("deepinfer/") else "src/") + path
+    roots = {"deepinfer": "include/", "python": "bindings/"}
+    return roots.get(path.split("/")[0], "src/") + path
 
 
 def check(root):
     paths = [path[path.index("/") + 1:] for path in common.source_files(root)
-             if path.startswith(("src/", "include/")) and path.endswith((".h", ".cc"))]
+             if path.startswith(("src/", "include/", "bindings/")) and
+             path.endswith((".h", ".cc"))]
     edges = {}
     problems = []
     for path in paths:

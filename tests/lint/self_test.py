@@ -45,6 +45,15 @@ class IncludeDag(Tree):
         self.write("src/base/result.cc", '#include "engine/engine.h"\n')
         self.assertIn("base may not include engine", self.problems()[0])
 
+    def test_bindings_that_look_behind_the_public_headers_fail(self):
+        self.write("include/deepinfer/llm.h", "")
+        self.write("src/base/result.h", "")
+        self.write("bindings/python/llm.cc", '#include "deepinfer/llm.h"\n')
+        self.assertEqual(self.problems(), [])
+        self.write("bindings/python/llm.cc", '#include "base/result.h"\n')
+        self.assertEqual(self.problems(),
+                         ['bindings/python/llm.cc: python may not include base ("base/result.h")'])
+
     def test_kernel_families_do_not_see_each_other_through_the_longest_name(self):
         self.write("src/kernels/reference/gemm.h", "")
         self.write("src/model/v41/moe.cc", '  #  include "kernels/reference/gemm.h"\n')

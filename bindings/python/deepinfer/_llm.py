@@ -1,7 +1,17 @@
 """The engine."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Callable, Sequence
+
 from . import _deepinfer
 from ._stream import OutputStream
+
+if TYPE_CHECKING:
+    import os
+
+    from ._deepinfer import (Chat, Message, OutputDelta, Prompt, RequestHandle, RequestOutput,
+                             SamplingParams)
 
 
 class LLM(_deepinfer.LLM):
@@ -15,7 +25,7 @@ class LLM(_deepinfer.LLM):
     finish_reason.
     """
 
-    def __init__(self, model=None, **options):
+    def __init__(self, model: str | os.PathLike[str] | None = None, **options: Any):
         """Loads a checkpoint and reserves the engine's memory.
 
         model: a checkpoint's folder, or ORG/NAME in the Hugging Face cache. Without one,
@@ -25,7 +35,9 @@ class LLM(_deepinfer.LLM):
         """
         super().__init__({"model": model, **options})
 
-    def generate(self, prompts, sampling_params=None):
+    def generate(self, prompts: str | Chat | Sequence[Prompt],
+                 sampling_params: SamplingParams | Sequence[SamplingParams] | None = None
+                 ) -> list[RequestOutput]:
         """Runs all prompts together and waits; a RequestOutput for each, in their order.
 
         prompts: one str or chat dict, or a list of prompts. sampling_params: one SamplingParams
@@ -33,7 +45,9 @@ class LLM(_deepinfer.LLM):
         """
         return super().generate(prompts, sampling_params)
 
-    def chat(self, messages, sampling_params=None, **options):
+    def chat(self, messages: Sequence[Message] | Sequence[Sequence[Message]],
+             sampling_params: SamplingParams | Sequence[SamplingParams] | None = None,
+             **options: Any) -> list[RequestOutput]:
         """Answers one conversation, a list of {"role": ..., "content": ...}, or a list of such.
 
         options: tools, mode, reasoning_effort, ... for each of them. Returns what generate does.
@@ -43,8 +57,9 @@ class LLM(_deepinfer.LLM):
         chats = [{"messages": chat, **options} for chat in (messages if several else [messages])]
         return super().generate(chats, sampling_params)
 
-    def submit(self, prompt, sampling_params=None, *, on_output=None, priority=0, deadline=None,
-               cache_salt=""):
+    def submit(self, prompt: Prompt, sampling_params: SamplingParams | None = None, *,
+               on_output: Callable[[OutputDelta], object] | None = None, priority: int = 0,
+               deadline: float | None = None, cache_salt: str = "") -> RequestHandle:
         """Starts a request and returns its RequestHandle at once.
 
         on_output: called with each OutputDelta on a thread of the engine. What it raises ends the
@@ -55,7 +70,9 @@ class LLM(_deepinfer.LLM):
         return super().submit(prompt, sampling_params, on_output=on_output, priority=priority,
                               deadline=deadline, cache_salt=cache_salt)
 
-    def stream(self, prompt, sampling_params=None, *, priority=0, deadline=None, cache_salt=""):
+    def stream(self, prompt: Prompt, sampling_params: SamplingParams | None = None, *,
+               priority: int = 0, deadline: float | None = None, cache_salt: str = ""
+               ) -> OutputStream:
         """Starts a request in an asyncio program and returns its OutputStream at once.
 
             async for delta in llm.stream("It was"):

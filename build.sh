@@ -10,12 +10,14 @@ readonly BUILD_PACKAGES=(
   libhwloc-dev)
 readonly TEST_PACKAGES=(
   libgtest-dev libgmock-dev librapidcheck-dev libpcre2-dev python3 git clang-format-19)
+readonly PYTHON_PACKAGES=(python3-dev pybind11-dev python3-pip python3-setuptools python3-wheel)
 readonly BENCH_PACKAGES=(libbenchmark-dev libdnnl-dev)
 readonly CLANG_PACKAGES=(clang-19 libclang-rt-19-dev)
 
 usage() {
   cat <<TEXT
-Usage: ./build.sh [--preset NAME] [--tests] [--bench] [--target NAME]... [--packages-only]
+Usage: ./build.sh [--preset NAME] [--tests] [--bench] [--python] [--target NAME]...
+                  [--packages-only]
 
 Installs missing Debian packages where it may (root, or sudo without a password),
 configures with CMake and builds into build/NAME.
@@ -23,6 +25,7 @@ configures with CMake and builds into build/NAME.
   --preset NAME    one of: $ALLOWED_PRESETS (default release)
   --tests          build the tests too
   --bench          build the benchmarks too
+  --python         build the Python package too, into build/NAME/python (--tests does as well)
   --target NAME    build only this target (may be given several times)
   --packages-only  install the packages and stop
   --help           this text
@@ -88,6 +91,7 @@ install_packages() {
 preset=release
 with_tests=0
 with_bench=0
+with_python=0
 packages_only=0
 targets=()
 while (($#)); do
@@ -98,6 +102,7 @@ while (($#)); do
       shift ;;
     --tests) with_tests=1 ;;
     --bench) with_bench=1 ;;
+    --python) with_python=1 ;;
     --packages-only) packages_only=1 ;;
     --help | -h) usage; exit 0 ;;
     *) fail "unknown argument $1 (--help lists them)" ;;
@@ -106,11 +111,14 @@ while (($#)); do
 done
 [[ " $ALLOWED_PRESETS " == *" $preset "* ]] ||
   fail "--preset $preset is not one of: $ALLOWED_PRESETS"
+((with_python)) && [[ $preset == asan-ubsan || $preset == tsan || $preset == fuzz ]] &&
+  fail "--python goes with the presets release, debug and clang; $preset has sanitizers"
 [[ $preset == fuzz ]] && with_tests=1
 check_accelerator
 
 packages=("${BUILD_PACKAGES[@]}")
 ((with_tests)) && packages+=("${TEST_PACKAGES[@]}")
+((with_tests || with_python)) && packages+=("${PYTHON_PACKAGES[@]}")
 ((with_bench)) && packages+=("${BENCH_PACKAGES[@]}")
 [[ $preset == clang || $preset == asan-ubsan || $preset == tsan || $preset == fuzz ]] &&
   packages+=("${CLANG_PACKAGES[@]}")
@@ -130,6 +138,7 @@ if ((${#targets[@]})); then
   build+=(--target "${targets[@]}")
 elif ((!with_tests && !with_bench)); then
   build+=(--target deepinfer)
+  ((with_python)) && build+=(--target deepinfer_python)
 fi
 cmake "${build[@]}" || fail "building failed${install_hint:+; $install_hint}"
 echo "build.sh: built into build/$preset"

@@ -32,6 +32,8 @@ struct PrefixHit {
   // First position to compute: below `tokens` in kFast, whose rows [start, tokens) rebuild windows
   // and must not write global KV.
   int64_t start = 0;
+  // kDeterministic: tokens whose blocks are cached, though there may be no snapshot to begin at.
+  int64_t shared = 0;
 };
 
 // The longest usable hit for a sequence of total_tokens, whose first prompt_tokens are its prompt

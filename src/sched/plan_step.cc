@@ -106,7 +106,7 @@ void Scheduler::PlanPrefills(Flight& flight) {
     const auto* prefilling = std::get_if<Prefilling>(&request->state);
     if (prefilling == nullptr) continue;
     const int64_t position = prefilling->position;
-    const int64_t stop = SnapshotStop(*request, position, prefilling->end);
+    const int64_t stop = SnapshotStop(*request, prefilling->branch, position, prefilling->end);
     prefilling_.push_back(request);
     demands_.push_back({position, stop, prefilling->end - position, position});
     demanded += stop - position;
@@ -138,7 +138,7 @@ int64_t Scheduler::AdmitNew(Flight& flight, int64_t rows) {
                              request.prompt_tokens);
       }
     }
-    const int64_t stop = SnapshotStop(request, hit.start, request.length());
+    const int64_t stop = SnapshotStop(request, hit.shared, hit.start, request.length());
     const int64_t chunk_end = ChunkEnd(hit.start, stop, left, options_.block_tokens);
     if (chunk_end == hit.start || !Admissible(request, hit)) break;
     Admit(request, hit);
@@ -189,6 +189,7 @@ void Scheduler::Admit(Request& request, const cache::PrefixHit& hit) {
   }
   prefilling.position = hit.start;
   prefilling.end = request.length();
+  prefilling.branch = hit.shared;
   if (!request.cached_tokens) {
     request.cached_tokens = hit.tokens;
     prefix_query_tokens_ += request.prompt_tokens;
@@ -212,7 +213,8 @@ void Scheduler::PlanChunk(Flight& flight, Request& request, int64_t chunk_end) {
   row.samples = chunk_end == prefilling.end;
   row.logits = row.samples ? Logits::kLast : Logits::kNone;
   if (request.prompt_logprobs) row.logits = Logits::kAll;
-  if (!row.samples && chunk_end == SnapshotStop(request, prefilling.position, prefilling.end)) {
+  if (!row.samples &&
+      chunk_end == SnapshotStop(request, prefilling.branch, prefilling.position, prefilling.end)) {
     owner.save = memory_.index().snapshots().Allocate();
     row.save = owner.save.id();
   }
@@ -221,19 +223,24 @@ void Scheduler::PlanChunk(Flight& flight, Request& request, int64_t chunk_end) {
 }
 
 // Where a chunk from `position` must end: at the next place where a snapshot is due that is not
-// there yet, or at `end`. Due are the multiples of snapshot_interval and the last block boundary
-// that leaves a token to compute.
-int64_t Scheduler::SnapshotStop(const Request& request, int64_t position, int64_t end) {
+// there yet, or at `end`. Due are the multiples of snapshot_interval, the last block boundary that
+// leaves a token to compute, and `branch`: prompts that begin alike part there.
+int64_t Scheduler::SnapshotStop(const Request& request, int64_t branch, int64_t position,
+                                int64_t end) {
   if (options_.prefix_mode != cache::PrefixMode::kDeterministic) return end;
   const int64_t interval = options_.snapshot_interval;
   const int64_t last = (end - 1) / options_.block_tokens * options_.block_tokens;
-  for (int64_t next = position / interval * interval + interval;; next += interval) {
-    const int64_t stop = std::min(next, last);
-    if (stop <= position) return end;
-    const cache::Hash128& hash = request.chain[stop / options_.block_tokens - 1];
-    if (stop >= options_.min_hit_tokens && !memory_.index().HasSnapshot(hash)) return stop;
-    if (stop == last) return end;
+  const auto due = [&](int64_t stop) {
+    return stop > position && stop <= last && stop >= options_.min_hit_tokens &&
+           !memory_.index().HasSnapshot(request.chain[stop / options_.block_tokens - 1]);
+  };
+  int64_t stop = due(last) ? last : end;
+  if (branch < stop && due(branch)) stop = branch;
+  for (int64_t next = position / interval * interval + interval; next < std::min(stop, last + 1);
+       next += interval) {
+    if (due(next)) return next;
   }
+  return stop;
 }
 
 PlanRow& Scheduler::AddRow(Flight& flight, Request& request, Sequence& sequence, int64_t start,

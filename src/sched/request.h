@@ -69,6 +69,7 @@ struct Prefilling {
   Sequence sequence;
   int64_t position = 0;  // first position that no plan contains yet
   int64_t end = 0;       // tokens known at admission
+  int64_t branch = 0;    // where the cached blocks end that a request before computed
   cache::SnapshotRef restore;
   bool first = true;
 };

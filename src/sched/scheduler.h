@@ -110,7 +110,7 @@ class Scheduler {
   bool Admissible(Request& request, const cache::PrefixHit& hit);
   void Admit(Request& request, const cache::PrefixHit& hit);
   void PlanChunk(Flight& flight, Request& request, int64_t chunk_end);
-  int64_t SnapshotStop(const Request& request, int64_t position, int64_t end);
+  int64_t SnapshotStop(const Request& request, int64_t branch, int64_t position, int64_t end);
   PlanRow& AddRow(Flight& flight, Request& request, Sequence& sequence, int64_t start,
                   int64_t count);
   int64_t BlocksForNextStep(const Request& request) const;

@@ -47,7 +47,6 @@ Status BatchWriter::Finish() {
 }
 
 void BatchWriter::Main() {
-  int64_t written = 0;
   std::unique_lock lock(mutex_);
   for (;;) {
     changed_.wait(lock, [&] { return ended_ || !entries_.empty(); });
@@ -57,7 +56,8 @@ void BatchWriter::Main() {
     lock.unlock();
     changed_.notify_all();
     const Status status = Write(entry);
-    if (shows_status_) ShowStatus(++written);
+    ++written_;
+    if (shows_status_) ShowStatus();
     lock.lock();
     if (status) continue;
     status_ = status;
@@ -69,8 +69,15 @@ void BatchWriter::Main() {
 }
 
 Status BatchWriter::Write(Entry& entry) {
+  CompletionHooks hooks;
+  if (shows_status_) {
+    hooks.on_event = [this](const OutputEvent&) {
+      ShowStatus();
+      return true;
+    };
+  }
   Result<Completion> completion = entry.response
-                                      ? entry.response->completion.Wait()
+                                      ? entry.response->completion.Wait(hooks)
                                       : Result<Completion>(tl::unexpected(entry.response.error()));
   std::string line;
   if (completion) {
@@ -84,7 +91,10 @@ Status BatchWriter::Write(Entry& entry) {
   return output_.Flush();
 }
 
-void BatchWriter::ShowStatus(int64_t written) const {
+void BatchWriter::ShowStatus() {
+  const auto now = std::chrono::steady_clock::now();
+  if (now < next_status_) return;
+  next_status_ = now + std::chrono::milliseconds(100);
   const EngineStats stats = session_.engine().stats();
   const double used = stats.kv_blocks > 0
                           ? 100 * static_cast<double>(stats.kv_blocks - stats.kv_blocks_free) /
@@ -93,7 +103,7 @@ void BatchWriter::ShowStatus(int64_t written) const {
   std::fputs(
       fmt::format("\r\x1b[K{} answered, {} running, {} waiting, {} tokens, {:.0f} % of the KV "
                   "cache",
-                  written, stats.running, stats.waiting, stats.generated_tokens, used)
+                  written_, stats.running, stats.waiting, stats.generated_tokens, used)
           .c_str(),
       stderr);
 }

@@ -1,6 +1,7 @@
 // Answers of a batch, written in the order of the requests while later ones still run.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -49,13 +50,16 @@ class BatchWriter {
   };
   void Main();
   Status Write(Entry& entry);
-  void ShowStatus(int64_t written) const;
+  // At most ten times a second.
+  void ShowStatus();
 
   Session& session_;
   Output& output_;
   const bool shows_status_;
   int64_t requests_ = 0;
-  int64_t failed_ = 0;  // of the writing thread
+  int64_t failed_ = 0;  // of the writing thread, as are the next two
+  int64_t written_ = 0;
+  std::chrono::steady_clock::time_point next_status_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Entry> entries_;  // guarded by mutex_, like all below

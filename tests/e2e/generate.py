@@ -1,8 +1,11 @@
 """deepinfer generate and eval on the shipped checkpoint."""
 
 import json
+import os
+import pty
+import subprocess
 
-from program import NANO, ProgramTest, environment, main, run
+from program import BINARY, NANO, ProgramTest, environment, main, run
 
 
 class Generate(ProgramTest):
@@ -95,6 +98,25 @@ class Generate(ProgramTest):
         self.assertEqual(out[3]["usage"]["completion_tokens"], 2)
         self.assertIn("token id 99999", out[4]["error"]["message"])
         self.assertEqual(out[5]["line"], 6)
+
+    def test_json_lines_show_a_status_on_a_terminal_alone(self):
+        lines = "".join(json.dumps({"prompt": "Hi", "max_tokens": 2}) + "\n" for _ in range(3))
+        self.assertNotIn("answered", run("generate", "--jsonl", "-", stdin=lines).err)
+        terminal, theirs = pty.openpty()
+        self.addCleanup(os.close, terminal)
+        done = subprocess.run([BINARY, "generate", "--jsonl", "-"], input=lines.encode(),
+                              stdout=subprocess.PIPE, stderr=theirs, env=environment(), check=True)
+        os.close(theirs)
+        shown = b""
+        try:
+            while part := os.read(terminal, 1 << 16):
+                shown += part
+        except OSError:  # EIO: nobody else has the terminal open, and everything was read
+            pass
+        shown = shown.decode()
+        self.assertRegex(shown, r"\d answered, \d running, \d waiting, \d+ tokens")
+        self.assertTrue(shown.endswith("\r\x1b[K"))
+        self.assertEqual(len(done.stdout.splitlines()), 3)
 
     def test_a_byte_order_mark_before_json_lines_is_no_part_of_them(self):
         for request in ({"prompt": "Hi", "max_tokens": 1},

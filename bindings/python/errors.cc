@@ -71,7 +71,6 @@ void BindErrors(py::module_& module) {
       module, "InvalidArgumentError",
       "An argument is outside its allowed range: the message names it, its value and the range.",
       py::make_tuple(py::handle(error_type), py::handle(PyExc_ValueError)));
-  py::handle(invalid_argument_type).attr("kind") = "invalid_argument";
   py::register_exception_translator([](std::exception_ptr pointer) {
     try {
       if (pointer) std::rethrow_exception(pointer);

@@ -127,6 +127,8 @@ Result<bool> Intersects(const Dfa& a, const Dfa& b, Budget& budget);
 using EdgeEncoder =
     std::function<void(Nfa& nfa, uint32_t first, uint32_t last, uint32_t from, uint32_t to)>;
 Result<Dfa> Encode(const Dfa& dfa, const EdgeEncoder& encode, Budget& budget);
+// Whether every edge lies within one range of the set.
+bool HasOnlySymbols(const Dfa& dfa, const CharSet& symbols);
 // The EdgeEncoder of UTF-8: bytes of the code points first to last; surrogates are left out.
 void AddUtf8(Nfa& nfa, uint32_t first, uint32_t last, uint32_t from, uint32_t to);
 Result<Dfa> EncodeUtf8(const Dfa& dfa, Budget& budget);

@@ -168,6 +168,23 @@ Result<Dfa> Encode(const Dfa& dfa, const EdgeEncoder& encode, Budget& budget) {
   return DeterminiseMinimise(nfa, budget);
 }
 
-Result<Dfa> EncodeUtf8(const Dfa& dfa, Budget& budget) { return Encode(dfa, AddUtf8, budget); }
+bool HasOnlySymbols(const Dfa& dfa, const CharSet& symbols) {
+  const auto ranges = symbols.ranges();
+  for (uint32_t state = 0; state < dfa.num_states(); ++state) {
+    for (const Edge& edge : dfa.edges(state)) {
+      const bool inside = std::any_of(ranges.begin(), ranges.end(), [&](const SymbolRange& range) {
+        return range.first <= edge.first && edge.last <= range.last;
+      });
+      if (!inside) return false;
+    }
+  }
+  return true;
+}
+
+Result<Dfa> EncodeUtf8(const Dfa& dfa, Budget& budget) {
+  static const CharSet ascii = {{0, 0x7f}};
+  if (HasOnlySymbols(dfa, ascii)) return dfa;
+  return Encode(dfa, AddUtf8, budget);
+}
 
 }  // namespace deepinfer::grammar

@@ -1,6 +1,7 @@
 // From lowered rules to the program: register operations move onto the byte edges behind them
 // where that leaves every byte one way, so that most states need no closure at run time.
 #include <algorithm>
+#include <deque>
 #include <map>
 #include <utility>
 
@@ -221,8 +222,15 @@ class FollowSets {
   void Run() {
     NumberRules();
     CollectDependants();
-    for (uint32_t state = 0; state < program_.num_states(); ++state) Update(state);
-    Drain([this](uint32_t state) { Update(state); });
+    // Later states first: most of what a state leads to has a higher number.
+    queued_.assign(program_.num_states(), true);
+    for (uint32_t state = 0; state < program_.num_states(); ++state) queue_.push_back(state);
+    while (!queue_.empty()) {
+      const uint32_t state = queue_.back();
+      queue_.pop_back();
+      queued_[state] = false;
+      Update(state);
+    }
     program_.rule_follow.assign(program_.rule_start.size(), ByteSet());
     PropagateFollow();
   }
@@ -261,15 +269,11 @@ class FollowSets {
     }
     const bool grew = first_[state].Merge(first) || (ends && !ends_[state]);
     ends_[state] = ends;
-    if (grew) changed_.push_back(state);
-  }
-
-  template <typename Visit>
-  void Drain(const Visit& visit) {
-    while (!changed_.empty()) {
-      const uint32_t state = changed_.back();
-      changed_.pop_back();
-      for (const uint32_t dependant : dependants_[state]) visit(dependant);
+    if (!grew) return;
+    for (const uint32_t dependant : dependants_[state]) {
+      if (queued_[dependant]) continue;
+      queued_[dependant] = true;
+      queue_.push_front(dependant);
     }
   }
 
@@ -307,7 +311,8 @@ class FollowSets {
   std::vector<bool> ends_;
   std::vector<std::vector<uint32_t>> dependants_;
   std::vector<uint32_t> rule_of_;
-  std::vector<uint32_t> changed_;
+  std::vector<bool> queued_;
+  std::deque<uint32_t> queue_;  // of states to update
 };
 
 }  // namespace

@@ -108,7 +108,7 @@ NodeId GrammarIr::Call(RuleId rule) {
 }
 
 RuleId GrammarIr::AddRule(std::string name) {
-  rules_.push_back({std::move(name), {}, false});
+  rules_.push_back({std::move(name), {}});
   return static_cast<RuleId>(rules_.size() - 1);
 }
 

@@ -38,8 +38,8 @@ enum class NodeKind : uint8_t {
 };
 
 // Members in any order (or in theirs, some left out), each at most once, with a separator between
-// any two: the members of a JSON object, say. The compiler keeps the set of used members beside the automaton, so n members cost
-// n states, not 2^n. At most 65,535 members.
+// any two: the members of a JSON object, say. The compiler keeps the set of used members beside the
+// automaton, so n members cost n states, not 2^n. At most 65,535 members.
 struct Unordered {
   struct Member {
     NodeId node;
@@ -88,6 +88,8 @@ class GrammarIr {
   void SetBody(RuleId rule, NodeId body);
   // AddRule and SetBody at once.
   RuleId AddRule(std::string name, NodeId body);
+  // The rule is called even where a copy of it would be small: it has many callers.
+  void KeepShared(RuleId rule) { rules_[Index(rule)].shared = true; }
   void SetRoot(RuleId rule) { root_ = rule; }
 
   // For rewriting passes: the repetition `repeat` becomes min to max times `child`.
@@ -97,6 +99,7 @@ class GrammarIr {
   size_t num_rules() const { return rules_.size(); }
   size_t num_nodes() const { return nodes_.size(); }
   const std::string& rule_name(RuleId rule) const { return rules_[Index(rule)].name; }
+  bool is_shared(RuleId rule) const { return rules_[Index(rule)].shared; }
   bool has_body(RuleId rule) const { return rules_[Index(rule)].has_body; }
   NodeId body(RuleId rule) const { return rules_[Index(rule)].body; }
 
@@ -115,6 +118,7 @@ class GrammarIr {
     std::string name;
     NodeId body{};
     bool has_body = false;
+    bool shared = false;
   };
   NodeId Append(Node node);
 

@@ -12,6 +12,8 @@ constexpr uint64_t kMaxCopiedStates = 256;
 // that only match a few bytes (one character of a string, say) are called most often.
 constexpr size_t kMaxCopiedRule = 8;
 constexpr size_t kMaxCopiedFiniteRule = 64;
+// A rule of one caller is copied, too, unless rules that nest would copy each other's copies.
+constexpr size_t kMaxCopiedSingleRule = 512;
 constexpr uint32_t kMaxCost = 1u << 20;
 
 bool IsRegular(const Dfa& dfa) {
@@ -55,9 +57,11 @@ Result<LoweredRules> RuleLowering::Run() {
     DI_ASSIGN_OR_RETURN(Dfa dfa, LowerRule(ir_.body(rule), 0));
     states += dfa.num_states();
     DI_RETURN_IF_ERROR(budget_.Charge(0, states));
-    const bool small = dfa.num_states() <= kMaxCopiedRule || facts_.uses(rule) == 1 ||
+    const bool single = facts_.uses(rule) == 1 && dfa.num_states() <= kMaxCopiedSingleRule;
+    const bool small = dfa.num_states() <= kMaxCopiedRule || single ||
                        (dfa.num_states() <= kMaxCopiedFiniteRule && IsFinite(dfa));
-    if (rule != ir_.root() && small && !facts_.recursive(rule) && IsRegular(dfa)) {
+    if (rule != ir_.root() && small && !ir_.is_shared(rule) && !facts_.recursive(rule) &&
+        IsRegular(dfa)) {
       copied_[index] = std::move(dfa);
     } else {
       out_.rules[index] = std::move(dfa);
@@ -67,6 +71,12 @@ Result<LoweredRules> RuleLowering::Run() {
 }
 
 Result<Dfa> RuleLowering::LowerRule(NodeId body, uint32_t depth) {
+  // What is one automaton already needs nothing; front ends minimise theirs.
+  if (const Node& node = ir_.node(body); node.kind == NodeKind::kRegular) {
+    const Dfa& dfa = ir_.regular(node);
+    DI_RETURN_IF_ERROR(budget_.Charge(dfa.num_edges(), dfa.num_states()));
+    return dfa;
+  }
   Nfa nfa;
   const uint32_t end = nfa.AddState();
   nfa.SetAccepting(end);
@@ -247,8 +257,8 @@ Result<uint32_t> RuleLowering::AddMemberSet(const Unordered& unordered) {
     return MakeError(ErrorCode::kResourceExhausted, "counts of unordered members may not exceed {}",
                      MemberSets::kMaxCount);
   }
-  out_.member_sets.push_back(std::make_unique<MemberSets>(std::move(members), unordered.min, max,
-                                                          unordered.ordered));
+  out_.member_sets.push_back(
+      std::make_unique<MemberSets>(std::move(members), unordered.min, max, unordered.ordered));
   return static_cast<uint32_t>(out_.member_sets.size()) - 1;
 }
 

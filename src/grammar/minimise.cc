@@ -1,6 +1,6 @@
 // Minimisation: components in reverse topological order. A state outside every cycle, or one that
 // only returns to itself, is settled by what its edges lead to; larger components are refined by
-// Moore's method against settled targets.
+// Hopcroft's method against settled targets.
 #include <algorithm>
 #include <unordered_map>
 
@@ -15,7 +15,10 @@ constexpr uint32_t kSelf = ~uint32_t{0} - 1;
 class Minimiser {
  public:
   Minimiser(const Dfa& dfa, Budget& budget)
-      : dfa_(dfa), budget_(budget), class_of_(dfa.num_states(), Dfa::kDead) {}
+      : dfa_(dfa),
+        budget_(budget),
+        class_of_(dfa.num_states(), Dfa::kDead),
+        local_(dfa.num_states(), Dfa::kDead) {}
 
   Result<Dfa> Run() {
     FindComponents();
@@ -147,37 +150,198 @@ class Minimiser {
     return Dfa::kDead;
   }
 
-  Status Refine(std::span<const uint32_t> component) {
-    // Parts of this component are numbered above every class while it is refined.
-    const uint32_t base = 1u << 31;
-    std::unordered_map<uint32_t, uint32_t> part_of;
-    for (const uint32_t state : component) part_of[state] = base + (dfa_.accepting(state) ? 1 : 0);
-    size_t num_parts = 1;
-    while (true) {
-      std::unordered_map<Signature, uint32_t, SignatureHash> parts;
-      std::vector<uint32_t> next(component.size());
-      uint64_t work = 0;
-      for (size_t i = 0; i < component.size(); ++i) {
-        Signature signature =
-            SignatureOf(component[i], [&](uint32_t target) { return part_of.at(target); });
-        work += signature.edges.size() + 1;
-        const uint32_t fresh = base + static_cast<uint32_t>(parts.size());
-        next[i] = parts.emplace(std::move(signature), fresh).first->second;
+  // Hopcroft's refinement of one component: parts hold the states that were not told apart so far.
+  // When a part splits, its largest piece keeps the number, so that only states that lead to the
+  // smaller ones are looked at again.
+  class Partition {
+   public:
+    Partition(Minimiser& owner, std::span<const uint32_t> component)
+        : owner_(owner), component_(component), part_(component.size(), 0) {
+      for (uint32_t i = 0; i < component.size(); ++i) owner_.local_[component[i]] = i;
+      elements_.resize(component.size());
+      place_.resize(component.size());
+    }
+    ~Partition() {
+      for (const uint32_t state : component_) owner_.local_[state] = Dfa::kDead;
+    }
+    Partition(const Partition&) = delete;
+    Partition& operator=(const Partition&) = delete;
+
+    Status Run() {
+      BuildSources();
+      // Rejecting states first, then accepting ones.
+      uint32_t filled = 0;
+      for (const bool accepting : {false, true}) {
+        const uint32_t begin = filled;
+        for (uint32_t i = 0; i < component_.size(); ++i) {
+          if (owner_.dfa_.accepting(component_[i]) == accepting) elements_[filled++] = i;
+        }
+        if (filled > begin) AddPart(begin, filled);
       }
-      DI_RETURN_IF_ERROR(budget_.Charge(work));
-      for (size_t i = 0; i < component.size(); ++i) part_of[component[i]] = next[i];
-      // Signatures name the last round's parts, so equal counts mean that nothing was split.
-      if (parts.size() == num_parts) break;
-      num_parts = parts.size();
+      for (uint32_t i = 0; i < component_.size(); ++i) Mark(i);
+      while (!pending_.empty()) {
+        const uint32_t part = pending_.back();
+        pending_.pop_back();
+        DI_RETURN_IF_ERROR(Split(part));
+      }
+      return {};
     }
-    std::unordered_map<uint32_t, uint32_t> class_of_part;
+    size_t num_parts() const { return parts_.size(); }
+    uint32_t PartOf(uint32_t state) const { return part_[owner_.local_[state]]; }
+
+   private:
+    struct Part {
+      uint32_t begin;
+      uint32_t end;
+      uint32_t marked;  // that many elements at the begin must be looked at
+    };
+    // A marked state with what it leads to: words first, last, target.
+    struct Look {
+      uint32_t element;
+      uint32_t begin;
+      uint32_t end;
+    };
+
+    void BuildSources() {
+      source_begin_.assign(component_.size() + 1, 0);
+      const auto for_each = [&](const auto& visit) {
+        for (uint32_t i = 0; i < component_.size(); ++i) {
+          for (const Edge& edge : owner_.dfa_.edges(component_[i])) {
+            const uint32_t target = owner_.local_[edge.target];
+            if (target != Dfa::kDead) visit(i, target);
+          }
+        }
+      };
+      for_each([&](uint32_t, uint32_t target) { ++source_begin_[target + 1]; });
+      for (size_t i = 1; i < source_begin_.size(); ++i) source_begin_[i] += source_begin_[i - 1];
+      sources_.resize(source_begin_.back());
+      std::vector<uint32_t> fill(source_begin_.begin(), source_begin_.end() - 1);
+      for_each([&](uint32_t source, uint32_t target) { sources_[fill[target]++] = source; });
+    }
+
+    uint32_t AddPart(uint32_t begin, uint32_t end) {
+      const uint32_t number = static_cast<uint32_t>(parts_.size());
+      parts_.push_back({begin, end, 0});
+      for (uint32_t i = begin; i < end; ++i) {
+        part_[elements_[i]] = number;
+        place_[elements_[i]] = i;
+      }
+      return number;
+    }
+
+    void Mark(uint32_t element) {
+      Part& part = parts_[part_[element]];
+      const uint32_t place = place_[element];
+      const uint32_t border = part.begin + part.marked;
+      if (place < border) return;
+      if (part.marked++ == 0) pending_.push_back(part_[element]);
+      std::swap(elements_[place], elements_[border]);
+      place_[elements_[place]] = place;
+      place_[elements_[border]] = border;
+    }
+
+    Look LookAt(uint32_t element) {
+      const uint32_t begin = static_cast<uint32_t>(words_.size());
+      for (const Edge& edge : owner_.dfa_.edges(component_[element])) {
+        const uint32_t local = owner_.local_[edge.target];
+        // Parts are numbered above every class.
+        const uint32_t target =
+            local == Dfa::kDead ? owner_.class_of_[edge.target] : (1u << 31) + part_[local];
+        const size_t size = words_.size();
+        if (size > begin && words_[size - 1] == target && words_[size - 2] + 1 == edge.first) {
+          words_[size - 2] = edge.last;
+        } else {
+          words_.insert(words_.end(), {edge.first, edge.last, target});
+        }
+      }
+      return {element, begin, static_cast<uint32_t>(words_.size())};
+    }
+    std::span<const uint32_t> WordsOf(const Look& look) const {
+      return std::span(words_).subspan(look.begin, look.end - look.begin);
+    }
+    bool Less(const Look& a, const Look& b) const {
+      const auto x = WordsOf(a);
+      const auto y = WordsOf(b);
+      return std::lexicographical_compare(x.begin(), x.end(), y.begin(), y.end());
+    }
+
+    // The states of the part that are not marked lead to the same parts as before, all alike.
+    Status Split(uint32_t number) {
+      const Part part = parts_[number];
+      parts_[number].marked = 0;
+      words_.clear();
+      looks_.clear();
+      const uint32_t border = part.begin + part.marked;
+      for (uint32_t i = part.begin; i < border; ++i) looks_.push_back(LookAt(elements_[i]));
+      const bool has_others = border < part.end;
+      const Look other = has_others ? LookAt(elements_[border]) : Look{};
+      DI_RETURN_IF_ERROR(owner_.budget_.Charge(words_.size() / 3 + looks_.size() + 1));
+      std::sort(looks_.begin(), looks_.end(),
+                [this](const Look& a, const Look& b) { return Less(a, b); });
+      // Those that are like the others go to the end, beside them.
+      const auto like_others = [&](const Look& look) {
+        return has_others && !Less(look, other) && !Less(other, look);
+      };
+      const auto alike =
+          std::equal_range(looks_.begin(), looks_.end(), other,
+                           [this](const Look& a, const Look& b) { return Less(a, b); });
+      if (has_others) std::rotate(alike.first, alike.second, looks_.end());
+      groups_.clear();
+      for (size_t i = 0; i < looks_.size(); ++i) {
+        const uint32_t place = part.begin + static_cast<uint32_t>(i);
+        elements_[place] = looks_[i].element;
+        place_[looks_[i].element] = place;
+        if (i == 0 || Less(looks_[i - 1], looks_[i]) || Less(looks_[i], looks_[i - 1])) {
+          groups_.push_back(place);
+        }
+      }
+      if (has_others && (looks_.empty() || !like_others(looks_.back()))) groups_.push_back(border);
+      if (groups_.size() == 1) return {};
+      groups_.push_back(part.end);
+      size_t largest = 0;
+      for (size_t i = 0; i + 1 < groups_.size(); ++i) {
+        if (groups_[i + 1] - groups_[i] > groups_[largest + 1] - groups_[largest]) largest = i;
+      }
+      parts_[number] = {groups_[largest], groups_[largest + 1], 0};
+      const size_t first_new = parts_.size();
+      for (size_t i = 0; i + 1 < groups_.size(); ++i) {
+        if (i != largest) AddPart(groups_[i], groups_[i + 1]);
+      }
+      moved_.clear();
+      for (size_t i = first_new; i < parts_.size(); ++i) {
+        moved_.insert(moved_.end(), elements_.begin() + parts_[i].begin,
+                      elements_.begin() + parts_[i].end);
+      }
+      for (const uint32_t element : moved_) {
+        for (uint32_t i = source_begin_[element]; i < source_begin_[element + 1]; ++i) {
+          Mark(sources_[i]);
+        }
+      }
+      return {};
+    }
+
+    Minimiser& owner_;
+    const std::span<const uint32_t> component_;
+    // States by their place in the component.
+    std::vector<uint32_t> part_, elements_, place_;
+    std::vector<uint32_t> source_begin_, sources_;
+    std::vector<Part> parts_;
+    std::vector<uint32_t> pending_, words_, groups_, moved_;
+    std::vector<Look> looks_;
+  };
+
+  Status Refine(std::span<const uint32_t> component) {
+    Partition partition(*this, component);
+    DI_RETURN_IF_ERROR(partition.Run());
+    std::vector<uint32_t> class_of_part(partition.num_parts(), Dfa::kDead);
     for (const uint32_t state : component) {
-      const auto [entry, is_new] = class_of_part.emplace(part_of[state], 0);
-      if (is_new) entry->second = NewClass(state);
+      uint32_t& number = class_of_part[partition.PartOf(state)];
+      if (number == Dfa::kDead) number = NewClass(state);
     }
-    for (const uint32_t state : component) class_of_[state] = class_of_part[part_of[state]];
+    for (const uint32_t state : component)
+      class_of_[state] = class_of_part[partition.PartOf(state)];
     // States before this component may equal one inside it.
-    for (const auto& [part, number] : class_of_part) {
+    for (const uint32_t number : class_of_part) {
       classes_.emplace(SignatureOf(representative_[number], [](uint32_t) { return kSelf; }),
                        number);
     }
@@ -212,6 +376,7 @@ class Minimiser {
   std::vector<uint32_t> order_;
   std::vector<uint32_t> component_begin_ = {0};
   std::vector<uint32_t> class_of_;
+  std::vector<uint32_t> local_;  // of states in the component being refined: their place in it
   std::vector<uint32_t> representative_;  // of a class
   std::vector<bool> returns_to_itself_;   // by an edge, as SettleOne found it
   std::unordered_map<Signature, uint32_t, SignatureHash> classes_;

@@ -86,7 +86,8 @@ bool MemberSets::Select(uint32_t member, uint64_t& reg) const {
     const Member& kind = members_[member];
     if (!kind.repeatable && Has(bits, member)) return false;
     if (ordered_ && !IsInOrder(bits, member)) return false;
-    if (!kind.repeatable || kind.required || ordered_) bits[member / 64] |= uint64_t{1} << (member % 64);
+    if (!kind.repeatable || kind.required || ordered_)
+      bits[member / 64] |= uint64_t{1} << (member % 64);
     uint32_t count = Count(reg);
     if (counts_) {
       if (!Fits(count, MissingRequired(bits))) return false;

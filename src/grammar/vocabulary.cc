@@ -14,10 +14,34 @@ std::vector<CharSet> SliceClasses() {
   return {plain.Complement(), {{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}}, {{'a', 'z'}}};
 }
 
+// Markers take the bytes that UTF-8 leaves free; a tokenizer's tokens of such bytes go unused.
+Status SetMarkers(std::vector<std::string>& token_bytes, const std::vector<int32_t>& markers) {
+  if (markers.empty()) return {};
+  if (markers.size() > Vocabulary::kMaxMarkers) {
+    return MakeError(ErrorCode::kInvalidArgument, "{} marker tokens, more than {}", markers.size(),
+                     Vocabulary::kMaxMarkers);
+  }
+  for (std::string& bytes : token_bytes) {
+    const bool free = std::any_of(bytes.begin(), bytes.end(),
+                                  [](char byte) { return static_cast<uint8_t>(byte) >= 0xf8; });
+    if (free) bytes.clear();
+  }
+  for (size_t i = 0; i < markers.size(); ++i) {
+    if (markers[i] < 0 || static_cast<size_t>(markers[i]) >= token_bytes.size()) {
+      return MakeError(ErrorCode::kInvalidArgument, "marker token {} is not in [0, {})", markers[i],
+                       token_bytes.size());
+    }
+    token_bytes[static_cast<size_t>(markers[i])] = Vocabulary::MarkerByte(i);
+  }
+  return {};
+}
+
 }  // namespace
 
-Result<std::shared_ptr<const Vocabulary>> Vocabulary::Create(std::vector<std::string> token_bytes,
-                                                             std::vector<int32_t> end_tokens) {
+Result<std::shared_ptr<const Vocabulary>> Vocabulary::Create(
+    std::vector<std::string> token_bytes, std::vector<int32_t> end_tokens,
+    const std::vector<int32_t>& marker_tokens) {
+  DI_RETURN_IF_ERROR(SetMarkers(token_bytes, marker_tokens));
   auto vocabulary = std::shared_ptr<Vocabulary>(new Vocabulary());
   vocabulary->token_bytes_ = std::move(token_bytes);
   for (const int32_t token : end_tokens) {

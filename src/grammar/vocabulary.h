@@ -22,10 +22,15 @@ class Vocabulary {
 
   // token_bytes[id]: what the token stands for. An empty string: a token that no grammar allows
   // (control tokens, unused ids). `end_tokens` are allowed where the text may end, and nowhere
-  // else, whatever their bytes. kInvalidArgument for an id out of range or a token that is too
-  // long.
-  static Result<std::shared_ptr<const Vocabulary>> Create(std::vector<std::string> token_bytes,
-                                                          std::vector<int32_t> end_tokens);
+  // else, whatever their bytes. `marker_tokens`, at most eight, are control tokens that a grammar
+  // may ask for: token i stands for MarkerByte(i), which no UTF-8 text holds and no other token
+  // may have. kInvalidArgument for an id out of range or a token that is too long.
+  static Result<std::shared_ptr<const Vocabulary>> Create(
+      std::vector<std::string> token_bytes, std::vector<int32_t> end_tokens,
+      const std::vector<int32_t>& marker_tokens = {});
+
+  static constexpr size_t kMaxMarkers = 8;
+  static constexpr char MarkerByte(size_t index) { return static_cast<char>(0xf8 + index); }
 
   int32_t size() const { return static_cast<int32_t>(token_bytes_.size()); }
   // 32-bit words of a mask; bit id % 32 of word id / 32.

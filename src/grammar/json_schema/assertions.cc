@@ -99,21 +99,17 @@ Result<NumberSet> SchemaSets::Numbers(const Site& site, NumberSet numbers) {
     if (!value->is(Kind::kNumber)) return document_.Invalid(site.schema, keyword, "not a number");
     const JsonNode* flag = exclusive_flag.empty() ? nullptr : site.Find(exclusive_flag);
     const bool is_exclusive = flag != nullptr && flag->is(Kind::kTrue);
-    DI_ASSIGN_OR_RETURN(const NumberSet limited,
-                        NumberSet::Bounded(is_exclusive ? exclusive : bound, value->text, budget_));
-    DI_ASSIGN_OR_RETURN(numbers, numbers.Intersect(limited, budget_));
+    DI_ASSIGN_OR_RETURN(numbers,
+                        numbers.Within(is_exclusive ? exclusive : bound, value->text, budget_));
   }
   const JsonNode* divisor = site.Find("multipleOf");
   if (divisor == nullptr) return numbers;
   if (!divisor->is(Kind::kNumber) || divisor->text == "0" || divisor->text.starts_with('-')) {
     return document_.Invalid(site.schema, "multipleOf", "not a number above 0");
   }
-  const Result<NumberSet> multiples = NumberSet::Multiples(divisor->text, budget_);
-  if (!multiples) {
-    if (multiples.error().code != ErrorCode::kResourceExhausted) return multiples;
-    return document_.Refuse(site.schema, "multipleOf", multiples.error().message);
-  }
-  return numbers.Intersect(*multiples, budget_);
+  const Result<NumberSet> multiples = numbers.MultiplesOf(divisor->text, budget_);
+  if (multiples || multiples.error().code != ErrorCode::kResourceExhausted) return multiples;
+  return document_.Refuse(site.schema, "multipleOf", multiples.error().message);
 }
 
 Result<std::shared_ptr<const Dfa>> SchemaSets::Pattern(const Site& site, std::string_view keyword,

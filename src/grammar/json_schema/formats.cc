@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <mutex>
 #include <string>
 
+#include "grammar/json_schema/words.h"
 #include "grammar/limits.h"
 #include "grammar/regex.h"
 
@@ -46,15 +48,11 @@ std::string Ipv6() {
   return all + "|(?:(?:" + h + ":){0,5}" + h + ")?::" + h + "|(?:(?:" + h + ":){0,6}" + h + ")?::)";
 }
 
-std::string Label(const std::string& letters) {
-  return "[" + letters + "](?:[" + letters + "-]{0,61}[" + letters + "])?";
-}
-
 // `more` extends the letters beyond ASCII.
 std::string Email(const std::string& more) {
   const std::string atom = "[0-9A-Za-z!#$%&'*+\\-/=?^_`{|}~" + more + "]+";
   const std::string quoted = "\"(?:[ !#-\\[\\]-~" + more + "]|\\\\[ -~])*\"";
-  const std::string label = Label("0-9A-Za-z" + more);
+  const std::string label = fmt::format("[{0}](?:[{0}-]*[{0}])?", "0-9A-Za-z" + more);
   return "(?:" + atom + "(?:\\." + atom + ")*|" + quoted + ")@(?:" + label + "(?:\\." + label +
          ")*|\\[(?:" + Ipv4() + "|IPv6:" + Ipv6() + ")\\])";
 }
@@ -107,14 +105,16 @@ Dfa Compile(std::string_view pattern) {
   return *RegexToDfa(pattern, RegexMatch::kWhole, {}, budget);
 }
 
+// Within 253 characters: few long labels or more short ones.
 Dfa Hostname() {
   Budget budget{Limits()};
-  const std::string label = Label("0-9A-Za-z");
-  const Dfa names = Compile(label + "(?:\\." + label + ")*");
+  const auto names = [](const std::string& letters, int length, int labels) {
+    const std::string label = fmt::format("[{0}](?:[{0}-]{{0,{1}}}[{0}])?", letters, length - 2);
+    return fmt::format("{0}(?:\\.{0}){{0,{1}}}", label, labels - 1);
+  };
+  const Dfa all = Compile(names("0-9A-Za-z", 63, 3) + "|" + names("0-9A-Za-z", 30, 8));
   const Dfa encoded = Compile("(?:[^]*\\.)?[xX][nN]--[^]*");
-  const Dfa plain = *Difference(names, encoded, budget);
-  constexpr uint32_t kMaxHostname = 253;
-  return *WithLength(plain, 1, kMaxHostname, budget);
+  return *Difference(all, encoded, budget);
 }
 
 struct Format {
@@ -144,19 +144,41 @@ constexpr std::array<Format, 17> kFormats = {{
     {"relative-json-pointer", [] { return Compile("(?:0|[1-9]\\d*)(?:#|" + kPointer + ")"); }},
 }};
 
+struct Made {
+  std::once_flag once;
+  std::atomic<const Dfa*> known = nullptr;  // words, once they are made
+  std::shared_ptr<const Dfa> words;
+  std::shared_ptr<const Dfa> texts;
+};
+
+std::array<Made, kFormats.size()>& ByNumber() {
+  static std::array<Made, kFormats.size()> made;
+  return made;
+}
+
+const Made& MadeFormat(size_t number) {
+  Made& made = ByNumber()[number];
+  std::call_once(made.once, [&] {
+    Budget budget{Limits()};
+    made.words = std::make_shared<const Dfa>(kFormats[number].make());
+    made.texts = std::make_shared<const Dfa>(Quoted(*EncodeCanonicalString(*made.words, budget)));
+    made.known = made.words.get();
+  });
+  return made;
+}
+
 }  // namespace
 
 std::shared_ptr<const Dfa> FormatWords(std::string_view format) {
-  struct Made {
-    std::once_flag once;
-    std::shared_ptr<const Dfa> words;
-  };
-  static std::array<Made, kFormats.size()> made;
   for (size_t i = 0; i < kFormats.size(); ++i) {
-    if (kFormats[i].name != format) continue;
-    std::call_once(made[i].once,
-                   [&] { made[i].words = std::make_shared<const Dfa>(kFormats[i].make()); });
-    return made[i].words;
+    if (kFormats[i].name == format) return MadeFormat(i).words;
+  }
+  return nullptr;
+}
+
+std::shared_ptr<const Dfa> FormatTexts(const Dfa* words) {
+  for (const Made& made : ByNumber()) {
+    if (words == made.known) return made.texts;
   }
   return nullptr;
 }

@@ -28,10 +28,15 @@ std::set<std::string> ListedNames(const ObjectCase& object) {
 SchemaLowering::MemberWriter SchemaLowering::JsonWriter() {
   MemberWriter writer;
   writer.named = [this](const std::string& name, Term value) -> Result<NodeId> {
-    const NodeId key = ir_.Literal("\"" + CanonicalString(name) + "\":");
+    const NodeId key = ir_.Literal("\"" + KeyText(name) + "\":");
     return ir_.Sequence(std::array{key, after_colon_, Value(value)});
   };
   writer.unlisted = [this](Dfa names, Term value) -> Result<NodeId> {
+    if (escaped_) {
+      const CharSet others = CharSet::Of(*escaped_).Complement();
+      DI_ASSIGN_OR_RETURN(const Dfa writable, EncodeCanonicalString(StarDfa(others), budget_));
+      DI_ASSIGN_OR_RETURN(names, Intersect(names, writable, budget_));
+    }
     return ir_.Sequence(std::array{ir_.Literal("\""), ir_.Regular(std::move(names)),
                                    ir_.Literal("\":"), after_colon_, Value(value)});
   };
@@ -67,7 +72,7 @@ Result<std::vector<Unordered>> SchemaLowering::ObjectMembers(const ObjectCase& o
     DI_RETURN_IF_ERROR(RequireAtoms(open, atoms));
     for (Atom& atom : atoms) {
       DI_ASSIGN_OR_RETURN(const NodeId node, writer.unlisted(std::move(atom.names), atom.term));
-      unordered.members.push_back({node, atom.required, /*repeatable=*/true});
+      unordered.members.push_back({node, atom.required, writer.repeats_unlisted});
     }
     DI_RETURN_IF_ERROR(CheckMinimum(open.object, unordered));
     const size_t required = static_cast<size_t>(

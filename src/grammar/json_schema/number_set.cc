@@ -138,16 +138,25 @@ Dfa Comparison(std::string_view decimal, bool less, bool equal, bool greater) {
   return BuildDigits(states);
 }
 
-// '-' before a word of `dfa`.
-Dfa Negated(const Dfa& dfa) {
+// Words of `positive`, and '-' before words of `negative`; both over digits and '.'.
+Dfa Signed(const Dfa& positive, const Dfa& negative) {
+  const uint32_t shift = static_cast<uint32_t>(positive.num_states());
   Dfa result = Dfa::Builder();
-  const Edge minus{'-', '-', 1};
-  result.AppendState(false, {&minus, 1});
-  std::vector<Edge> edges;
-  for (uint32_t state = 0; state < dfa.num_states(); ++state) {
-    edges.assign(dfa.edges(state).begin(), dfa.edges(state).end());
-    for (Edge& edge : edges) ++edge.target;
-    result.AppendState(dfa.accepting(state), edges);
+  std::vector<Edge> edges = {{'-', '-', 1 + shift}};
+  const auto append = [&](const Dfa& dfa, uint32_t state, uint32_t add) {
+    for (Edge edge : dfa.edges(state)) {
+      edge.target += add;
+      edges.push_back(edge);
+    }
+  };
+  append(positive, 0, 1);
+  result.AppendState(positive.accepting(0), edges);
+  for (const auto& [dfa, add] : {std::pair(&positive, 1u), std::pair(&negative, 1 + shift)}) {
+    for (uint32_t state = 0; state < dfa->num_states(); ++state) {
+      edges.clear();
+      append(*dfa, state, add);
+      result.AppendState(dfa->accepting(state), edges);
+    }
   }
   return Trim(result);
 }
@@ -201,25 +210,22 @@ Result<NumberSet> NumberSet::Of(std::vector<std::string> canonical, Budget& budg
   return NumberSet(std::move(words));
 }
 
-Result<NumberSet> NumberSet::Bounded(Bound bound, std::string_view canonical, Budget& budget) {
+Result<NumberSet> NumberSet::Within(Bound bound, std::string_view canonical, Budget& budget) const {
+  if (empty()) return *this;
   const bool negative = canonical.starts_with('-');
   const std::string_view size = negative ? canonical.substr(1) : canonical;
   const bool upwards = bound == Bound::kAtLeast || bound == Bound::kAbove;
   const bool equal = bound == Bound::kAtLeast || bound == Bound::kAtMost;
-  std::vector<Dfa> parts;
-  // The side of zero that the bound lies on, by size, then the other one if it is all in.
-  Dfa near = Comparison(size, upwards == negative, equal, upwards != negative);
-  parts.push_back(negative ? Negated(near) : std::move(near));
-  if (upwards == negative) {
-    Dfa far = Comparison("0", false, true, true);
-    parts.push_back(negative ? std::move(far) : Negated(far));
-  }
-  DI_ASSIGN_OR_RETURN(const Dfa both, deepinfer::grammar::Union(parts, budget));
-  DI_ASSIGN_OR_RETURN(Dfa words, deepinfer::grammar::Intersect(both, All().words(), budget));
+  // The side of zero that the bound lies on, by size; the other one is all in or all out.
+  const Dfa near = Comparison(size, upwards == negative, equal, upwards != negative);
+  const Dfa far = upwards == negative ? Comparison("0", false, true, true) : Dfa();
+  const Dfa both = negative ? Signed(far, near) : Signed(near, far);
+  DI_ASSIGN_OR_RETURN(Dfa words, deepinfer::grammar::Intersect(*words_, both, budget));
   return NumberSet(std::move(words));
 }
 
-Result<NumberSet> NumberSet::Multiples(std::string_view canonical, Budget& budget) {
+Result<NumberSet> NumberSet::MultiplesOf(std::string_view canonical, Budget& budget) const {
+  if (empty()) return *this;
   const size_t point = std::min(canonical.find('.'), canonical.size());
   const size_t places = point < canonical.size() ? canonical.size() - point - 1 : 0;
   uint64_t divisor = 0;
@@ -234,9 +240,8 @@ Result<NumberSet> NumberSet::Multiples(std::string_view canonical, Budget& budge
   }
   DI_ASSIGN_OR_RETURN(Dfa positive,
                       NonnegativeMultiples(divisor, static_cast<uint32_t>(places), budget));
-  const std::array<Dfa, 2> parts = {positive, Negated(positive)};
-  DI_ASSIGN_OR_RETURN(const Dfa both, deepinfer::grammar::Union(parts, budget));
-  DI_ASSIGN_OR_RETURN(Dfa words, deepinfer::grammar::Intersect(both, All().words(), budget));
+  DI_ASSIGN_OR_RETURN(Dfa words,
+                      deepinfer::grammar::Intersect(*words_, Signed(positive, positive), budget));
   return NumberSet(std::move(words));
 }
 
@@ -263,17 +268,35 @@ Result<NumberSet> NumberSet::Complement(Budget& budget) const {
 }
 
 Result<Dfa> NumberTexts(const NumberSet& set, Budget& budget) {
-  DI_ASSIGN_OR_RETURN(const Dfa integers,
-                      Intersect(set.words(), NumberSet::Integers().words(), budget));
-  DI_ASSIGN_OR_RETURN(const Dfa others, Difference(set.words(), integers, budget));
-  if (others.empty()) return integers;
-  const Dfa zeros = StarDfa(CharSet::Of('0'));
-  const std::array<Dfa, 4> with_zeros = {integers, WordDfa("."), WordDfa("0"), zeros};
-  const std::array<Dfa, 2> longer = {others, zeros};
-  std::array<Dfa, 3> parts = {integers, Dfa(), Dfa()};
-  DI_ASSIGN_OR_RETURN(parts[1], Concat(with_zeros, budget));
-  DI_ASSIGN_OR_RETURN(parts[2], Concat(longer, budget));
-  return Union(parts, budget);
+  const Dfa& words = set.words();
+  const uint32_t n = static_cast<uint32_t>(words.num_states());
+  bool only_integers = true;
+  for (uint32_t state = 0; state < n; ++state) {
+    for (const Edge& edge : words.edges(state)) only_integers &= edge.first != '.';
+  }
+  if (only_integers) return words;
+  // States before the point, those behind it, and zeros at the end.
+  Nfa nfa;
+  while (nfa.num_states() < 2 * n + 2) nfa.AddState();
+  const uint32_t point = 2 * n;
+  const uint32_t zeros = 2 * n + 1;
+  nfa.SetAccepting(zeros);
+  nfa.AddEdge(point, '0', '0', zeros);
+  nfa.AddEdge(zeros, '0', '0', zeros);
+  for (uint32_t state = 0; state < n; ++state) {
+    for (const Edge& edge : words.edges(state)) {
+      const bool is_point = edge.first == '.';
+      nfa.AddEdge(state, edge.first, edge.last, is_point ? n + edge.target : edge.target);
+      if (!is_point) nfa.AddEdge(n + state, edge.first, edge.last, n + edge.target);
+    }
+    if (!words.accepting(state)) continue;
+    nfa.SetAccepting(state);
+    nfa.SetAccepting(n + state);
+    nfa.AddEdge(state, '.', '.', point);
+    nfa.AddEdge(n + state, '0', '0', zeros);
+  }
+  DI_ASSIGN_OR_RETURN(const Dfa dfa, Determinise(nfa, budget));
+  return Minimise(dfa, budget);
 }
 
 }  // namespace deepinfer::grammar

@@ -21,17 +21,18 @@ class NumberSet {
   static NumberSet Integers();
   static NumberSet One(std::string_view canonical);
   static Result<NumberSet> Of(std::vector<std::string> canonical, Budget& budget);
-  enum class Bound { kAtLeast, kAbove, kAtMost, kBelow };
-  static Result<NumberSet> Bounded(Bound bound, std::string_view canonical, Budget& budget);
-  // kResourceExhausted where the automaton of remainders would be too large. `canonical` > 0.
-  static Result<NumberSet> Multiples(std::string_view canonical, Budget& budget);
-
   bool empty() const { return words_ == nullptr; }
   bool is_all() const { return words_ == All().words_; }
   bool is_integers() const { return words_ == Integers().words_; }
   // Of canonical spellings. Only if not empty().
   const Dfa& words() const { return *words_; }
 
+  enum class Bound { kAtLeast, kAbove, kAtMost, kBelow };
+  // The numbers of the set within the bound.
+  Result<NumberSet> Within(Bound bound, std::string_view canonical, Budget& budget) const;
+  // Its multiples of `canonical` > 0. kResourceExhausted where the automaton of remainders would be
+  // too large.
+  Result<NumberSet> MultiplesOf(std::string_view canonical, Budget& budget) const;
   Result<NumberSet> Intersect(const NumberSet& other, Budget& budget) const;
   Result<NumberSet> Union(const NumberSet& other, Budget& budget) const;
   Result<NumberSet> Complement(Budget& budget) const;

@@ -2,7 +2,10 @@
 
 #include <array>
 
+#include "grammar/json_schema/formats.h"
 #include "grammar/json_schema/words.h"
+#include "grammar/regex.h"
+#include "grammar/utf8.h"
 
 namespace deepinfer::grammar {
 namespace {
@@ -18,6 +21,20 @@ NodeId OneOfThem(GrammarIr& ir, std::initializer_list<NodeId> parts) {
   return ir.Choice(std::vector<NodeId>(parts));
 }
 
+// The language of a regular expression of ours, over bytes.
+Dfa BytesOf(std::string_view pattern) {
+  Budget budget{Limits()};
+  return *EncodeUtf8(*RegexToDfa(pattern, RegexMatch::kWhole, {}, budget), budget);
+}
+
+// One character of a string with all its escapes, those of surrogates only in pairs. `escaped`,
+// part of a class, is what must be escaped besides.
+std::string CharacterPattern(const std::string& escaped) {
+  return "[^\"\\\\\\u0000-\\u001f" + escaped +
+         "]|\\\\(?:[\"\\\\/bfnrt]|u(?:[0-9A-CE-Fa-ce-f][0-9A-Fa-f]{3}|[Dd][0-7][0-9A-Fa-f]{2}|"
+         "[Dd][89ABab][0-9A-Fa-f]{2}\\\\u[Dd][C-Fc-f][0-9A-Fa-f]{2}))";
+}
+
 }  // namespace
 
 SchemaLowering::SchemaLowering(SchemaSets& sets, GrammarIr& ir, const JsonSchemaOptions& options,
@@ -29,7 +46,10 @@ SchemaLowering::SchemaLowering(SchemaSets& sets, GrammarIr& ir, const JsonSchema
     return;
   }
   after_colon_ = ir_.Optional(ir_.Literal(" "));
-  const NodeId indent = ir_.Repeat(ir_.Chars({{' ', ' '}, {'\t', '\t'}}), 0, kMaxIndent);
+  const NodeId blank = ir_.Chars({{' ', ' '}, {'\t', '\t'}});
+  const RuleId indent_rule = ir_.AddRule("indent", ir_.Repeat(blank, 0, kMaxIndent));
+  ir_.KeepShared(indent_rule);
+  const NodeId indent = ir_.Call(indent_rule);
   const NodeId line =
       Concatenated(ir_, {ir_.Optional(ir_.Literal("\r")), ir_.Literal("\n"), indent});
   space_ = OneOfThem(ir_, {ir_.Empty(), ir_.Literal(" "), line});
@@ -103,23 +123,12 @@ NodeId SchemaLowering::Bracketed(std::string_view open, NodeId content, bool may
   return OneOfThem(ir_, {ir_.Literal(std::string(open) + std::string(close)), filled});
 }
 
-// RFC 8259, with exponents of at most two digits: a longer one leaves the range of a double.
-NodeId SchemaLowering::AnyNumber() {
-  const NodeId digit = ir_.Chars({{'0', '9'}});
-  const NodeId digits = ir_.Repeat(digit, 1, kUnbounded);
-  const NodeId whole = OneOfThem(
-      ir_, {ir_.Literal("0"),
-            Concatenated(ir_, {ir_.Chars({{'1', '9'}}), ir_.Repeat(digit, 0, kUnbounded)})});
-  const NodeId sign = ir_.Optional(ir_.Chars({{'+', '+'}, {'-', '-'}}));
-  const NodeId exponent =
-      Concatenated(ir_, {ir_.Chars({{'E', 'E'}, {'e', 'e'}}), sign, ir_.Repeat(digit, 1, 2)});
-  return Concatenated(
-      ir_, {ir_.Optional(ir_.Literal("-")), whole,
-            ir_.Optional(Concatenated(ir_, {ir_.Literal("."), digits})), ir_.Optional(exponent)});
-}
-
 Result<NodeId> SchemaLowering::Number(const NumberSet& numbers) {
-  if (numbers.is_all()) return Shared("number", [&] { return AnyNumber(); });
+  if (numbers.is_all()) {
+    // RFC 8259, with exponents of at most two digits: a longer one leaves the range of a double.
+    static const Dfa all = BytesOf("-?(?:0|[1-9][0-9]*)(?:\\.[0-9]+)?(?:[eE][+-]?[0-9]{1,2})?");
+    return Shared("number", [&] { return ir_.Regular(all); });
+  }
   if (numbers.is_integers()) {
     return Shared("integer", [&] { return ir_.Regular(numbers.words()); });
   }
@@ -127,45 +136,43 @@ Result<NodeId> SchemaLowering::Number(const NumberSet& numbers) {
   return ir_.Regular(std::move(texts));
 }
 
-// Characters with all their escapes; \u escapes of surrogates only in pairs.
-NodeId SchemaLowering::AnyStringBody(uint32_t min, uint32_t max) {
+// All strings with so many characters, with all escapes.
+NodeId SchemaLowering::AnyString(uint32_t min, uint32_t max) {
+  if (min == 0 && max == kUnbounded) {
+    static const Dfa all = BytesOf("\"(?:" + CharacterPattern("") + ")*\"");
+    return Shared("string", [&] {
+      return ir_.Regular(escaped_ ? BytesOf("\"(?:" + CharacterPattern(EscapedRange()) + ")*\"")
+                                  : all);
+    });
+  }
+  static const Dfa any = BytesOf(CharacterPattern(""));
   const NodeId character = Shared("character", [&] {
-    const CharSet plain = CharSet{{0, 0x1f}, {'"', '"'}, {'\\', '\\'}}.Complement();
-    const NodeId hex = ir_.Chars({{'0', '9'}, {'A', 'F'}, {'a', 'f'}});
-    const NodeId any_d = ir_.Chars({{'D', 'D'}, {'d', 'd'}});
-    const NodeId high = ir_.Chars({{'8', '9'}, {'A', 'B'}, {'a', 'b'}});
-    const NodeId low = ir_.Chars({{'C', 'F'}, {'c', 'f'}});
-    const NodeId not_d = ir_.Chars({{'0', '9'}, {'A', 'C'}, {'E', 'F'}, {'a', 'c'}, {'e', 'f'}});
-    const NodeId two = ir_.Repeat(hex, 2, 2);
-    const NodeId one = Concatenated(
-        ir_, {ir_.Literal("u"),
-              OneOfThem(ir_, {Concatenated(ir_, {not_d, hex, two}),
-                              Concatenated(ir_, {any_d, ir_.Chars({{'0', '7'}}), two})})});
-    const NodeId pair = Concatenated(
-        ir_, {ir_.Literal("u"), any_d, high, two, ir_.Literal("\\u"), any_d, low, two});
-    const NodeId simple = ir_.Chars({{'"', '"'},
-                                     {'/', '/'},
-                                     {'\\', '\\'},
-                                     {'b', 'b'},
-                                     {'f', 'f'},
-                                     {'n', 'n'},
-                                     {'r', 'r'},
-                                     {'t', 't'}});
-    return OneOfThem(ir_,
-                     {ir_.Chars(plain),
-                      Concatenated(ir_, {ir_.Literal("\\"), OneOfThem(ir_, {simple, one, pair})})});
+    return ir_.Regular(escaped_ ? BytesOf(CharacterPattern(EscapedRange())) : any);
   });
-  return ir_.Repeat(character, min, max);
+  const NodeId quote = ir_.Literal("\"");
+  return Shared(fmt::format("string {} {}", min, max),
+                [&] { return Concatenated(ir_, {quote, ir_.Repeat(character, min, max), quote}); });
+}
+
+std::string SchemaLowering::EscapedRange() const {
+  return fmt::format("\\u{{{:x}}}", escaped_.value_or(0));
+}
+
+Result<Dfa> SchemaLowering::QuotedTexts(const std::shared_ptr<const Dfa>& words) {
+  if (escaped_) {
+    DI_ASSIGN_OR_RETURN(const Dfa bytes, EncodeCanonicalString(*words, *escaped_, budget_));
+    return Quoted(bytes);
+  }
+  if (const auto known = FormatTexts(words.get()); known != nullptr) return *known;
+  DI_ASSIGN_OR_RETURN(const Dfa bytes, EncodeCanonicalString(*words, budget_));
+  return Quoted(bytes);
 }
 
 Result<NodeId> SchemaLowering::String(const std::vector<StringCase>& cases) {
-  const NodeId quote = ir_.Literal("\"");
   std::vector<NodeId> choices;
   for (const StringCase& string : cases) {
     if (string.words == nullptr) {
-      choices.push_back(Shared(fmt::format("string {} {}", string.min, string.max), [&] {
-        return Concatenated(ir_, {quote, AnyStringBody(string.min, string.max), quote});
-      }));
+      choices.push_back(AnyString(string.min, string.max));
       continue;
     }
     const auto known = string_nodes_.find(string.words);
@@ -173,13 +180,50 @@ Result<NodeId> SchemaLowering::String(const std::vector<StringCase>& cases) {
       choices.push_back(known->second);
       continue;
     }
-    DI_ASSIGN_OR_RETURN(Dfa bytes, EncodeCanonicalString(*string.words, budget_));
-    const NodeId text = Concatenated(ir_, {quote, ir_.Regular(std::move(bytes)), quote});
-    const NodeId node = ir_.Call(ir_.AddRule("string of a language", text));
+    DI_ASSIGN_OR_RETURN(Dfa texts, QuotedTexts(string.words));
+    const NodeId node =
+        ir_.Call(ir_.AddRule("string of a language", ir_.Regular(std::move(texts))));
     string_nodes_.emplace(string.words, node);
     choices.push_back(node);
   }
   return ir_.Choice(choices);
+}
+
+Result<NodeId> SchemaLowering::RawStrings(Term term, const Confine& confine) {
+  DI_ASSIGN_OR_RETURN(const ValueSet* set, sets_.SetOf(term));
+  std::vector<NodeId> choices;
+  for (const StringCase& string : set->strings) {
+    if (string.words == nullptr && (string.min > 0 || string.max != kUnbounded)) {
+      CharSet left_out;
+      if (escaped_) left_out = CharSet::Of(*escaped_);
+      choices.push_back(ir_.Repeat(ir_.Chars(left_out.Complement()), string.min, string.max));
+      continue;
+    }
+    const Dfa words = string.words != nullptr ? *string.words : StarDfa(CharSet::Any());
+    DI_ASSIGN_OR_RETURN(const Dfa confined, confine(words));
+    DI_ASSIGN_OR_RETURN(Dfa bytes, EncodeUtf8(confined, budget_));
+    choices.push_back(ir_.Regular(std::move(bytes)));
+  }
+  if (choices.empty()) return ir_.Nothing();
+  return ir_.Call(ir_.AddRule("raw text", ir_.Choice(choices)));
+}
+
+Result<NodeId> SchemaLowering::ValueWithoutStrings(Term term) {
+  DI_ASSIGN_OR_RETURN(const ValueSet* whole, sets_.SetOf(term));
+  ValueSet set = *whole;
+  set.strings.clear();
+  return SetNode(set);
+}
+
+std::string SchemaLowering::KeyText(std::string_view name) const {
+  std::string text = CanonicalString(name);
+  if (!escaped_) return text;
+  std::string character;
+  AppendUtf8(*escaped_, character);
+  for (size_t at = text.find(character); at != std::string::npos; at = text.find(character, at)) {
+    text.replace(at, character.size(), fmt::format("\\u{:04x}", *escaped_));
+  }
+  return text;
 }
 
 }  // namespace deepinfer::grammar

@@ -32,12 +32,21 @@ class SchemaLowering {
     std::function<Result<NodeId>(const std::string& name, Term value)> named;
     // Members whose names (bytes of CanonicalString) are in the language.
     std::function<Result<NodeId>(Dfa names, Term value)> unlisted;
-    NodeId separator;
+    bool repeats_unlisted = true;  // else at most one member of each class of names
+    NodeId separator{};
   };
   // The members of the term's objects, one entry a case; other values of the term are left out.
   Result<std::vector<Unordered>> Members(Term term, const MemberWriter& writer);
 
-  Result<NodeId> String(const std::vector<StringCase>& cases);
+  // From now on strings write the character, above the controls, as \u escape only.
+  void EscapeAlways(uint32_t code_point) { escaped_ = code_point; }
+
+  // The strings of the term as they are, without quotes and escapes, confined by `confine` (over
+  // code points). Where their length counts they do not hold the character that is always escaped.
+  using Confine = std::function<Result<Dfa>(const Dfa& words)>;
+  Result<NodeId> RawStrings(Term term, const Confine& confine);
+  // The JSON texts of the term's values that are no strings.
+  Result<NodeId> ValueWithoutStrings(Term term);
 
  private:
   // Names that are not listed one by one, and what their values must be.
@@ -47,11 +56,14 @@ class SchemaLowering {
     bool required = false;
   };
 
+  Result<NodeId> String(const std::vector<StringCase>& cases);
+  Result<Dfa> QuotedTexts(const std::shared_ptr<const Dfa>& words);
+  std::string KeyText(std::string_view name) const;
   Result<NodeId> SetNode(const ValueSet& set);
 
   Result<NodeId> Number(const NumberSet& numbers);
-  NodeId AnyNumber();
-  NodeId AnyStringBody(uint32_t min, uint32_t max);
+  NodeId AnyString(uint32_t min, uint32_t max);
+  std::string EscapedRange() const;
 
   Result<NodeId> Array(const ArrayCase& array);
   NodeId PlainArray(const ArrayCase& array);
@@ -88,6 +100,7 @@ class SchemaLowering {
   GrammarIr& ir_;
   const JsonSchemaOptions& options_;
   Budget& budget_;
+  std::optional<uint32_t> escaped_;
   NodeId space_;  // after openers and commas, before closers
   NodeId after_colon_;
   NodeId comma_;

@@ -45,22 +45,23 @@ Result<Dfa> TreeDfa(std::vector<Word> words, Budget& budget) {
   return Minimise(dfa, budget);
 }
 
+void AddPath(Nfa& nfa, std::string_view bytes, uint32_t from, uint32_t to) {
+  uint32_t at = from;
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    const uint32_t next = i + 1 == bytes.size() ? to : nfa.AddState();
+    const uint8_t byte = static_cast<uint8_t>(bytes[i]);
+    nfa.AddEdge(at, byte, byte, next);
+    at = next;
+  }
+}
+
 void AddCanonical(Nfa& nfa, uint32_t first, uint32_t last, uint32_t from, uint32_t to) {
-  const auto add_path = [&](std::string_view bytes) {
-    uint32_t at = from;
-    for (size_t i = 0; i < bytes.size(); ++i) {
-      const uint32_t next = i + 1 == bytes.size() ? to : nfa.AddState();
-      const uint8_t byte = static_cast<uint8_t>(bytes[i]);
-      nfa.AddEdge(at, byte, byte, next);
-      at = next;
-    }
-  };
   const auto is_escaped = [](uint32_t c) { return c < 0x20 || c == '"' || c == '\\'; };
   uint32_t next = first;
   while (next <= last && next <= '\\') {
     if (is_escaped(next)) {
       const char c = static_cast<char>(next);
-      add_path(CanonicalString({&c, 1}));
+      AddPath(nfa, CanonicalString({&c, 1}), from, to);
       ++next;
       continue;
     }
@@ -141,7 +142,42 @@ std::optional<std::vector<std::string>> FiniteTexts(const Dfa& dfa, size_t max) 
 }
 
 Result<Dfa> EncodeCanonicalString(const Dfa& dfa, Budget& budget) {
+  static const CharSet plain = {{' ', '"' - 1}, {'"' + 1, '\\' - 1}, {'\\' + 1, 0x7f}};
+  if (HasOnlySymbols(dfa, plain)) return dfa;
   return Encode(dfa, AddCanonical, budget);
+}
+
+Result<Dfa> EncodeCanonicalString(const Dfa& dfa, uint32_t escaped, Budget& budget) {
+  const EdgeEncoder encode = [escaped](Nfa& nfa, uint32_t first, uint32_t last, uint32_t from,
+                                       uint32_t to) {
+    if (escaped < first || escaped > last) return AddCanonical(nfa, first, last, from, to);
+    if (first < escaped) AddCanonical(nfa, first, escaped - 1, from, to);
+    if (escaped < last) AddCanonical(nfa, escaped + 1, last, from, to);
+    AddPath(nfa, fmt::format("\\u{:04x}", escaped), from, to);
+  };
+  return Encode(dfa, encode, budget);
+}
+
+Dfa Quoted(const Dfa& bodies) {
+  Dfa result = Dfa::Builder();
+  const uint32_t end = static_cast<uint32_t>(bodies.num_states()) + 1;
+  const Edge open{'"', '"', 1};
+  result.AppendState(false, {&open, 1});
+  std::vector<Edge> edges;
+  for (uint32_t state = 0; state < bodies.num_states(); ++state) {
+    edges.clear();
+    for (const Edge& edge : bodies.edges(state)) {
+      edges.push_back({edge.first, edge.last, edge.target + 1});
+    }
+    if (bodies.accepting(state)) {
+      const auto behind = std::find_if(edges.begin(), edges.end(),
+                                       [](const Edge& edge) { return edge.first > '"'; });
+      edges.insert(behind, {'"', '"', end});
+    }
+    result.AppendState(false, edges);
+  }
+  result.AppendState(true, {});
+  return Trim(result);
 }
 
 const Dfa& CanonicalBodies() {

@@ -25,6 +25,10 @@ std::optional<std::vector<std::string>> FiniteTexts(const Dfa& dfa, size_t max);
 
 // From code points to the bytes of CanonicalString.
 Result<Dfa> EncodeCanonicalString(const Dfa& dfa, Budget& budget);
+// With \u for one character of at most U+FFFF, not a control, as well.
+Result<Dfa> EncodeCanonicalString(const Dfa& dfa, uint32_t escaped, Budget& budget);
+// '"' before and behind the words, which do not hold it unescaped.
+Dfa Quoted(const Dfa& bodies);
 // All canonical bodies of strings, over bytes.
 const Dfa& CanonicalBodies();
 

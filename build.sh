@@ -9,7 +9,8 @@ readonly BUILD_PACKAGES=(
   libutf8proc-dev libxxhash-dev libexpected-dev libcurl4-openssl-dev libssl-dev libedit-dev
   libhwloc-dev)
 readonly TEST_PACKAGES=(
-  libgtest-dev libgmock-dev librapidcheck-dev libpcre2-dev python3 git clang-format-19)
+  libgtest-dev libgmock-dev librapidcheck-dev libpcre2-dev libvalijson-dev python3 git
+  clang-format-19)
 readonly PYTHON_PACKAGES=(python3-dev pybind11-dev python3-pip python3-setuptools python3-wheel)
 readonly BENCH_PACKAGES=(libbenchmark-dev libdnnl-dev)
 readonly CLANG_PACKAGES=(clang-19 libclang-rt-19-dev)

@@ -103,6 +103,9 @@ Result<MemoryBudget> PlanMemory(const Runtime& runtime, const model::v41::CacheL
     cache_bytes = std::min(most, usable - std::min(usable, others));
   }
   uint64_t snapshot_bytes = with_snapshots ? cache_bytes / kSnapshotShare : 0;
+  if (with_snapshots && limits.snapshot_bytes > 0) {
+    snapshot_bytes = std::min(cache_bytes, static_cast<uint64_t>(limits.snapshot_bytes));
+  }
   budget.snapshot_count = static_cast<int64_t>(snapshot_bytes) / layout.slot_bytes;
   snapshot_bytes = static_cast<uint64_t>(budget.snapshot_count * layout.slot_bytes);
   budget.block_count = static_cast<int64_t>(cache_bytes - snapshot_bytes) / layout.block_bytes;

@@ -23,7 +23,9 @@ struct MemoryLimits {
   // Of the memory that is available to the process now, for everything the engine reserves.
   double memory_fraction = 0.8;
   int64_t grammar_cache_bytes = int64_t{256} << 20;
-  // Deterministic prefix cache: tokens between the snapshots of a long prompt, whole blocks.
+  // Deterministic prefix cache: bytes of kv_cache_bytes for snapshots (0: a quarter), and tokens
+  // between the snapshots of a long prompt, whole blocks.
+  int64_t snapshot_bytes = 0;
   int64_t snapshot_interval = 1024;
 };
 

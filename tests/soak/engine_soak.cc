@@ -24,7 +24,10 @@ std::string Hammer(uint64_t seed, double seconds) {
       std::array{PrefixMode::kOff, PrefixMode::kFast,
                  PrefixMode::kDeterministic}[static_cast<size_t>(Between(random, 0, 2))];
   const auto engine = MakeEngine(RandomSettings(random, mode, prefix));
-  const std::vector<EngineRequest> requests = RandomRequests(random, 30, mode);
+  std::vector<EngineRequest> requests = RandomRequests(random, 60, mode);
+  std::erase_if(requests, [&](const EngineRequest& request) {
+    return std::ssize(request.prompt) >= engine->max_model_len();
+  });
   const auto end = Clock::now() + std::chrono::duration<double>(seconds);
   std::vector<std::string> problems(3);
   std::vector<std::thread> clients;

@@ -50,19 +50,18 @@ EngineSettings RandomSettings(Random& random, PrefillMode mode, cache::PrefixMod
   EngineSettings settings = Alone(mode);
   settings.threads = static_cast<int>(Between(random, 1, 3));
   settings.memory.block_tokens = std::array{8, 16, 32, 64}[Between(random, 0, 3)];
-  settings.memory.max_num_seqs = Between(random, 1, 9);
+  settings.memory.max_num_seqs = Between(random, 1, 12);
   settings.max_num_batched_tokens =
       settings.memory.max_num_seqs + 2 * settings.memory.block_tokens + Between(random, 0, 200);
   settings.memory.snapshot_interval = settings.memory.block_tokens * Between(random, 1, 8);
-  // Blocks for the longest request, and some for others.
+  // Blocks for the longest request, or for a few short ones that must preempt each other.
   const auto layout = *model::v41::CacheLayout::Create(
       NanoRuntime()->config(), {.block_tokens = settings.memory.block_tokens});
-  const int64_t tokens = kLongestRequest + Between(random, 0, 1) * 160;
+  const int64_t tokens = Chance(random, 0.5) ? kLongestRequest : Between(random, 64, 100);
   settings.memory.kv_cache_bytes = (tokens / settings.memory.block_tokens + 1) * layout.block_bytes;
   if (prefix == cache::PrefixMode::kDeterministic) {
-    // A quarter of it is for snapshots: a few of them.
-    settings.memory.kv_cache_bytes = std::max(settings.memory.kv_cache_bytes * 4 / 3,
-                                              4 * Between(random, 1, 12) * layout.slot_bytes);
+    settings.memory.snapshot_bytes = Between(random, 1, 12) * layout.slot_bytes;
+    settings.memory.kv_cache_bytes += settings.memory.snapshot_bytes;
   }
   settings.min_hit_tokens = Between(random, 1, 64);
   settings.prefix_mode = prefix;

@@ -21,11 +21,15 @@ int Workloads(int count) {
 // Requests arrive in random order at random moments, with others that are cancelled.
 void RunWorkload(Random& random, Engine& engine, const std::vector<EngineRequest>& requests,
                  const std::vector<std::string>& alone, const std::string& where) {
-  std::vector<size_t> order;
-  const int64_t count = Between(random, 1, 9);
-  for (int64_t i = 0; i < count; ++i) {
-    order.push_back(static_cast<size_t>(Between(random, 0, std::ssize(requests) - 1)));
+  std::vector<size_t> fitting, order;
+  for (size_t i = 0; i < requests.size(); ++i) {
+    const int64_t tokens = std::ssize(requests[i].prompt) + requests[i].sampling.max_tokens;
+    if (tokens <= engine.max_model_len()) fitting.push_back(i);
   }
+  const auto any = [&] {
+    return fitting[static_cast<size_t>(Between(random, 0, std::ssize(fitting) - 1))];
+  };
+  for (int64_t count = Between(random, 1, 9); count > 0; --count) order.push_back(any());
   std::vector<std::shared_ptr<RequestStream>> streams, doomed;
   for (const size_t i : order) {
     EngineRequest request = requests[i];
@@ -34,8 +38,7 @@ void RunWorkload(Random& random, Engine& engine, const std::vector<EngineRequest
     ASSERT_TRUE(stream) << stream.error().message;
     streams.push_back(*stream);
     if (Chance(random, 0.3)) {
-      auto other = engine.Submit(
-          requests[static_cast<size_t>(Between(random, 0, std::ssize(requests) - 1))]);
+      auto other = engine.Submit(requests[any()]);
       ASSERT_TRUE(other) << other.error().message;
       doomed.push_back(*other);
     }
@@ -78,6 +81,10 @@ TEST_P(Identity, ARequestsBytesDoNotDependOnWhatRunsBesideIt) {
       "[ identity ] %d engines: %ld preemptions, %ld tokens from the prefix cache, %ld rows "
       "discarded\n",
       engines, preemptions, hits, discarded);
+  // Else the workloads no longer do what they are for.
+  EXPECT_GT(preemptions, 0);
+  EXPECT_GT(discarded, 0);
+  EXPECT_EQ(hits > 0, GetParam().prefix != PrefixMode::kOff);
 }
 
 INSTANTIATE_TEST_SUITE_P(Modes, Identity,

@@ -189,6 +189,22 @@ TEST(Scheduler, SnapshotsAreSavedAtDueBoundariesAndRestoredByTheNext) {
   EXPECT_EQ(second.front().write_floor, 0);
 }
 
+TEST(Scheduler, TheThirdPromptWithTheSameBeginningFindsItWhole) {
+  SchedulerOptions options = SmallOptions();
+  options.prefix_mode = cache::PrefixMode::kDeterministic;
+  auto scheduler = *Scheduler::Create(options);
+  std::vector<int64_t> starts;
+  for (RequestId id = 1; id <= 3; ++id) {
+    NewRequest request = MakeRequest(9, 20, 1);  // alike; what follows is each one's own
+    request.prompt.resize(30, static_cast<int32_t>(id));
+    request.id = id;
+    ASSERT_TRUE(scheduler->Add(std::move(request), Time(0)));
+    starts.push_back(Step(*scheduler).front().start);
+    while (scheduler->unfinished() > 0) Step(*scheduler);
+  }
+  EXPECT_THAT(starts, testing::ElementsAre(0, 0, 20));
+}
+
 TEST(Scheduler, DeadlinesAndCancellationsEndRequestsInEveryState) {
   auto scheduler = *Scheduler::Create(SmallOptions());
   NewRequest late = MakeRequest(1, 100, 5);

@@ -65,7 +65,7 @@ void Nfa::AddDfa(uint32_t from, const Dfa& dfa, uint32_t to) {
   }
 }
 
-Dfa Trim(const Dfa& dfa) {
+Dfa Trim(Dfa dfa) {
   const uint32_t n = static_cast<uint32_t>(dfa.num_states());
   // States that lead to acceptance, backwards along the edges.
   std::vector<uint32_t> counts(n + 1, 0);
@@ -105,6 +105,8 @@ Dfa Trim(const Dfa& dfa) {
       order.push_back(edge.target);
     }
   }
+  const bool all_useful = std::find(useful.begin(), useful.end(), false) == useful.end();
+  if (all_useful && order.size() == n) return dfa;
   Dfa result = Dfa::Builder();
   std::vector<Edge> edges;
   for (const uint32_t state : order) {

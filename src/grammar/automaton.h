@@ -99,7 +99,7 @@ Result<Dfa> Determinise(const Nfa& nfa, Budget& budget);
 // more than one state, which then may stay apart.
 Result<Dfa> Minimise(const Dfa& dfa, Budget& budget);
 // Drops states that are not reachable or lead nowhere.
-Dfa Trim(const Dfa& dfa);
+Dfa Trim(Dfa dfa);
 
 Dfa EmptyWordDfa();                   // the language of the empty word
 Dfa WordDfa(std::string_view bytes);  // one word of byte symbols

@@ -75,7 +75,7 @@ Result<Dfa> Product(const Dfa& a, const Dfa& b, ProductKind kind, Budget& budget
     DI_RETURN_IF_ERROR(
         budget.Charge(a.edges(state_a).size() + other + edges.size() + 1, table.size()));
   }
-  return Minimise(Trim(dfa), budget);
+  return Minimise(Trim(std::move(dfa)), budget);
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ class SubsetConstruction {
       for (const uint32_t member : Members(state)) accepting |= nfa_.accepting_[member];
       dfa.AppendState(accepting, out_);
     }
-    return Trim(dfa);
+    return Trim(std::move(dfa));
   }
 
  private:

@@ -37,7 +37,7 @@ class NonEmptyRewriter {
           for (Edge& edge : edges) ++edge.target;
           result.AppendState(state > 0 && dfa.accepting(state - 1), edges);
         }
-        return ir_.Regular(Trim(result));
+        return ir_.Regular(Trim(std::move(result)));
       }
       case NodeKind::kSequence: {
         // The first part that is not empty, and all parts after it. Every part is nullable.

@@ -134,7 +134,7 @@ class AssertionDfa {
                     after_word ? Need::kWord : Need::kNoWord);
       dfa.AppendState(need != Need::kWord, edges);
     }
-    return Trim(dfa);
+    return Trim(std::move(dfa));
   }
 
  private:

@@ -42,7 +42,7 @@ Dfa BuildDigits(const std::vector<DigitState>& states) {
     }
     dfa.AppendState(state.accepting, edges);
   }
-  return Trim(dfa);
+  return Trim(std::move(dfa));
 }
 
 // -?(0|[1-9]\d*)(\.\d*[1-9])?, but not -0; or its integers.
@@ -158,7 +158,7 @@ Dfa Signed(const Dfa& positive, const Dfa& negative) {
       result.AppendState(dfa->accepting(state), edges);
     }
   }
-  return Trim(result);
+  return Trim(std::move(result));
 }
 
 // Nonnegative multiples of divisor * 10^-places. Layer 0 is before the point, layer 1 + k behind it

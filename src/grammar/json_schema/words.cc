@@ -177,7 +177,7 @@ Dfa Quoted(const Dfa& bodies) {
     result.AppendState(false, edges);
   }
   result.AppendState(true, {});
-  return Trim(result);
+  return Trim(std::move(result));
 }
 
 const Dfa& CanonicalBodies() {

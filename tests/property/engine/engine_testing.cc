@@ -49,15 +49,17 @@ EngineSettings Alone(PrefillMode mode) {
 EngineSettings RandomSettings(Random& random, PrefillMode mode, cache::PrefixMode prefix) {
   EngineSettings settings = Alone(mode);
   settings.threads = static_cast<int>(Between(random, 1, 3));
-  settings.memory.block_tokens = std::array{8, 16, 32, 64}[Between(random, 0, 3)];
+  // Blocks for the longest request, or for a few short ones that must preempt each other.
+  const bool tiny = Chance(random, 0.7);
+  const auto sizes = tiny ? std::array{2, 4, 4, 8} : std::array{8, 16, 32, 64};
+  settings.memory.block_tokens = sizes[static_cast<size_t>(Between(random, 0, 3))];
   settings.memory.max_num_seqs = Between(random, 1, 12);
   settings.max_num_batched_tokens =
       settings.memory.max_num_seqs + 2 * settings.memory.block_tokens + Between(random, 0, 200);
   settings.memory.snapshot_interval = settings.memory.block_tokens * Between(random, 1, 8);
-  // Blocks for the longest request, or for a few short ones that must preempt each other.
   const auto layout = *model::v41::CacheLayout::Create(
       NanoRuntime()->config(), {.block_tokens = settings.memory.block_tokens});
-  const int64_t tokens = Chance(random, 0.5) ? kLongestRequest : Between(random, 64, 100);
+  const int64_t tokens = tiny ? Between(random, 30, 48) : kLongestRequest;
   settings.memory.kv_cache_bytes = (tokens / settings.memory.block_tokens + 1) * layout.block_bytes;
   if (prefix == cache::PrefixMode::kDeterministic) {
     settings.memory.snapshot_bytes = Between(random, 1, 12) * layout.slot_bytes;

@@ -29,7 +29,7 @@ void RunWorkload(Random& random, Engine& engine, const std::vector<EngineRequest
   const auto any = [&] {
     return fitting[static_cast<size_t>(Between(random, 0, std::ssize(fitting) - 1))];
   };
-  for (int64_t count = Between(random, 1, 9); count > 0; --count) order.push_back(any());
+  for (int64_t count = Between(random, 1, 10); count > 0; --count) order.push_back(any());
   std::vector<std::shared_ptr<RequestStream>> streams, doomed;
   for (const size_t i : order) {
     EngineRequest request = requests[i];
@@ -42,7 +42,7 @@ void RunWorkload(Random& random, Engine& engine, const std::vector<EngineRequest
       ASSERT_TRUE(other) << other.error().message;
       doomed.push_back(*other);
     }
-    if (Chance(random, 0.4)) {
+    if (Chance(random, 0.2)) {
       std::this_thread::sleep_for(std::chrono::microseconds(Between(random, 0, 4000)));
     }
     if (!doomed.empty() && Chance(random, 0.5)) doomed.back()->Cancel();

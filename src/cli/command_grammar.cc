@@ -168,7 +168,7 @@ class GrammarCommand final : public Command {
     return grammar::RegexToIr(pattern, {}, budget);
   }
 
-  // Sets grammar_, and without_formats_ where that may judge otherwise. Both stay null where no
+  // Sets grammar_, and without_formats_ where that is what judges. Both stay null where no
   // value is an instance.
   Status Compile(const std::string& text) {
     if (!is_schema()) {
@@ -187,6 +187,7 @@ class GrammarCommand final : public Command {
       if (asserted && !has_formats) return {};
       if (asserted && formats_ == "assert") return {};
     }
+    judges_without_formats_ = true;
     return CompileSchema(text, grammar::JsonSchemaOptions::Formats::kAnnotate, without_formats_,
                          has_formats);
   }
@@ -219,11 +220,16 @@ class GrammarCommand final : public Command {
       if (compiled == nullptr) return false;
       return grammar::AllowsValue(compiled, *value);
     };
+    // Under `not` and `oneOf` a format asserted may allow what a format noted does not: the verdict
+    // is that of the schema without formats.
+    if (judges_without_formats_) {
+      DI_ASSIGN_OR_RETURN(const bool valid, allows(without_formats_));
+      if (!valid) return Verdict::kInvalid;
+      if (!asserted_) return Verdict::kValid;
+    }
     DI_ASSIGN_OR_RETURN(const bool with_formats, allows(grammar_));
     if (with_formats) return Verdict::kValid;
-    DI_ASSIGN_OR_RETURN(const bool otherwise, allows(without_formats_));
-    if (!otherwise) return Verdict::kInvalid;
-    return asserted_ ? Verdict::kWrongFormat : Verdict::kValid;
+    return judges_without_formats_ ? Verdict::kWrongFormat : Verdict::kInvalid;
   }
 
   Status PrintRefusal(const Error& error) {
@@ -276,6 +282,7 @@ class GrammarCommand final : public Command {
   CompiledPtr grammar_;
   CompiledPtr without_formats_;
   bool asserted_ = false;
+  bool judges_without_formats_ = false;
   Json report_;
 };
 

@@ -32,6 +32,14 @@ class Grammar(ProgramTest):
                                 stdin=lines).out)
         self.assertEqual([entry["valid"] for entry in report["instances"]], [True, False, False])
 
+    def test_a_format_that_is_only_noted_allows_nothing_more_under_not(self):
+        for schema, instance in (({"not": {"format": "date"}}, b'"x"'),
+                                 ({"oneOf": [{"format": "ipv4"}, {"format": "ipv6"}]},
+                                  b'"1.2.3.4"')):
+            file = self.write("schema", json.dumps(schema).encode())
+            done = run("grammar", "check", file, self.write("value", instance))
+            self.assertTrue(done.out.rstrip().endswith(": invalid"), done.out)
+
     def test_refusals_name_keyword_and_path(self):
         schema = self.write("schema", b'{"items": {"$ref": "http://x.org/y"}}')
         done = run("grammar", "check", schema)

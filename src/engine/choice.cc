@@ -1,5 +1,7 @@
 #include "engine/choice.h"
 
+#include <algorithm>
+
 #include "sampling/random_stream.h"
 
 namespace deepinfer {
@@ -40,7 +42,10 @@ Status Choice::OpenGate() {
   if (waiting_gate_ == nullptr || samples_in_flight > 1) return {};
   exec::MaskGate& gate = *std::exchange(waiting_gate_, nullptr);
   if (in_reasoning_) {
-    gate.Open(exec::MaskGate::State::kOpen);
+    // An output that ended here would not be in the language.
+    std::ranges::fill(gate.words(), ~uint32_t{0});
+    sampling_.ForbidEnds(gate.words());
+    gate.Open(exec::MaskGate::State::kMasked);
     return {};
   }
   const Status status = matcher_->FillMask(gate.words());

@@ -14,7 +14,6 @@ class MaskGate {
  public:
   enum class State : int {
     kPending,
-    kOpen,    // every token may be drawn
     kMasked,  // words() says which
     kSkip,    // nothing must be drawn: the sequence has ended
   };
@@ -38,7 +37,7 @@ class MaskGate {
   State state() const { return state_.load(std::memory_order_acquire); }
 
  private:
-  std::atomic<State> state_{State::kOpen};
+  std::atomic<State> state_{State::kPending};
   std::vector<uint32_t> words_;
 };
 

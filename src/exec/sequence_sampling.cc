@@ -31,4 +31,12 @@ bool SequenceSampling::Ends(int32_t token) const {
          std::ranges::find(params_.stop_token_ids, token) != params_.stop_token_ids.end();
 }
 
+void SequenceSampling::ForbidEnds(std::span<uint32_t> mask) const {
+  const auto forbid = [mask](int32_t token) {
+    mask[static_cast<size_t>(token) / 32] &= ~(uint32_t{1} << token % 32);
+  };
+  if (eos_token_ >= 0) forbid(eos_token_);
+  for (const int32_t token : params_.stop_token_ids) forbid(token);
+}
+
 }  // namespace deepinfer::exec

@@ -24,6 +24,8 @@ class SequenceSampling {
   void Append(int32_t token);
   // Whether the token ends the sequence: the end token, or one of stop_token_ids.
   bool Ends(int32_t token) const;
+  // Clears the bits of the tokens that end the sequence (SampleRow::grammar_mask).
+  void ForbidEnds(std::span<uint32_t> mask) const;
 
   // The last token drawn was one that ends it, so rows that are launched already need not run.
   bool ended() const { return ended_; }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 namespace deepinfer {
 
@@ -10,10 +11,25 @@ namespace deepinfer {
 struct StepTimes {
   double plan = 0;     // choosing rows
   double forward = 0;  // the model
+  double draft = 0;    // the draft module, its draws included
   double sample = 0;   // drawing tokens
   double mask = 0;     // the device waited for grammar masks
   double host = 0;     // applying results: text, stop conditions, masks
   double idle = 0;     // the device waited between steps although requests were running
+};
+
+// What drafting gives. A round is one sequence's share of a step that verified drafts.
+struct SpeculationCounts {
+  int64_t rounds = 0;
+  int64_t drafted_tokens = 0;   // all of them were verified
+  int64_t accepted_tokens = 0;  // of them
+  // Of draft k (from 0): rounds in which all before it were accepted, and in which it was too.
+  std::vector<int64_t> reached_at, accepted_at;
+
+  // Tokens that a round gives, the one included that the model draws anyway. 1 without rounds.
+  double MeanAcceptedLength() const {
+    return rounds == 0 ? 1 : 1 + static_cast<double>(accepted_tokens) / static_cast<double>(rounds);
+  }
 };
 
 struct EngineStats {
@@ -34,6 +50,7 @@ struct EngineStats {
   int64_t kv_blocks_cached = 0;  // idle, but kept for a prompt that begins alike
   int64_t kv_blocks_peak = 0;    // most that were not free
   StepTimes times;
+  SpeculationCounts speculation;
 };
 
 }  // namespace deepinfer

@@ -23,7 +23,8 @@ std::filesystem::path ExecutableFolder() {
 void DeclareEngineFlags(FlagSet& flags) {
   flags.FromTable({"max-model-len", "max-num-seqs", "max-num-batched-tokens", "block-size",
                    "kv-cache-bytes", "memory-fraction", "prefix-caching", "prefix-eviction",
-                   "prefix-snapshot-interval", "async-scheduling", "grammar-cache-bytes"});
+                   "prefix-snapshot-interval", "async-scheduling", "use-nextn-decode",
+                   "grammar-cache-bytes"});
 }
 
 Result<std::filesystem::path> ChooseModel(const ResolvedOptions& options, bool needs_weights) {

@@ -222,6 +222,11 @@ constexpr OptionSpec kTable[] = {
     Integer<&Options::async_scheduling>(
         "async-scheduling", "DEEPINFER_ASYNC_SCHEDULING", 0, 1,
         "1 plans the next step while one runs; 0 after it. Results do not depend on it."),
+    Integer<&Options::use_nextn_decode>(
+        "use-nextn-decode", "DEEPINFER_USE_NEXTN_DECODE", 0, 64,
+        "Tokens that the checkpoint's draft module guesses ahead for each sequence in a step, and "
+        "the model verifies; 0 disables it, the checkpoint's draft block is the most. Results do "
+        "not depend on it; it pays while few sequences run."),
     Integer<&Options::grammar_cache_bytes>(
         "grammar-cache-bytes", "DEEPINFER_GRAMMAR_CACHE_BYTES", 0, INT64_MAX,
         "Memory for compiled grammars that no request uses at the moment."),
@@ -254,7 +259,7 @@ constexpr OtherVariable kOtherVariables[] = {
     {"DEEPINFER_REQUIRE_GOLDENS",
      "Read by the tests: with 1, golden data that is missing fails a test instead of skipping it."},
     {"DEEPINFER_IDENTITY_WORKLOADS",
-     "Read by the engine's identity test: workloads a mode, instead of 60."},
+     "Read by the engine's identity and drafting tests: workloads a mode, instead of 60 and 15."},
     {"DEEPINFER_V3_TOKENIZER",
      "Read by tests and benchmarks: path of DeepSeek-V3's `tokenizer.json`, where "
      "`tools/fetch_v3_tokenizer.sh` has not put one under `build/`."},

@@ -61,6 +61,7 @@ struct Options {
   PrefixEviction prefix_eviction = PrefixEviction::kS3Fifo;
   int64_t prefix_snapshot_interval = 1024;
   int64_t async_scheduling = 1;
+  int64_t use_nextn_decode = 0;  // the upper bound depends on the checkpoint's draft block
   int64_t grammar_cache_bytes = int64_t{128} << 20;
   LogprobsOption logprobs_mode = LogprobsOption::kRaw;
 

@@ -1,6 +1,7 @@
 #include "engine/choice.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "sampling/random_stream.h"
 
@@ -42,9 +43,7 @@ Status Choice::OpenGate() {
   if (waiting_gate_ == nullptr || samples_in_flight > 1) return {};
   exec::MaskGate& gate = *std::exchange(waiting_gate_, nullptr);
   if (in_reasoning_) {
-    // An output that ended here would not be in the language.
-    std::ranges::fill(gate.words(), ~uint32_t{0});
-    sampling_.ForbidEnds(gate.words());
+    MaskReasoning(gate.words());
     gate.Open(exec::MaskGate::State::kMasked);
     return {};
   }
@@ -53,19 +52,52 @@ Status Choice::OpenGate() {
   return status;
 }
 
+// An output that ended in its reasoning would not be in the language.
+void Choice::MaskReasoning(std::span<uint32_t> mask) const {
+  std::ranges::fill(mask, ~uint32_t{0});
+  sampling_.ForbidEnds(mask);
+}
+
 void Choice::CloseGate() {
   if (waiting_gate_ == nullptr) return;
   std::exchange(waiting_gate_, nullptr)->Open(exec::MaskGate::State::kSkip);
 }
 
+exec::MaskGate::State Choice::Follow(int32_t draft, std::span<uint32_t> mask) {
+  using State = exec::MaskGate::State;
+  if (sampling_.Ends(draft)) return State::kSkip;
+  if (in_reasoning_) {
+    if (draft != tokens_.think_end) {
+      MaskReasoning(mask);
+      return State::kMasked;
+    }
+    in_reasoning_ = false;
+    draft_ends_thinking_ = true;
+  } else {
+    if (!matcher_->Advance(draft)) return State::kSkip;
+    ++drafts_followed_;
+    if (matcher_->has_ended()) return State::kSkip;
+  }
+  return matcher_->FillMask(mask) ? State::kMasked : State::kSkip;
+}
+
+void Choice::Forget() {
+  // As many as it took.
+  (void)matcher_->Rollback(std::exchange(drafts_followed_, 0));
+  if (std::exchange(draft_ends_thinking_, false)) in_reasoning_ = true;
+}
+
 Status Choice::FollowGrammar(int32_t token) {
   if (!matcher_) return {};
+  ++followed_;
   if (in_reasoning_) {
     in_reasoning_ = token != tokens_.think_end;
     return {};
   }
   if (sampling_.Ends(token) && !matcher_->grammar().vocabulary().IsEndToken(token)) return {};
-  return matcher_->Advance(token);
+  DI_RETURN_IF_ERROR(matcher_->Advance(token));
+  if (matcher_->has_ended()) grammar_end_ = followed_;
+  return {};
 }
 
 bool Choice::PushText(std::string_view text) {
@@ -87,7 +119,7 @@ std::optional<FinishReason> Choice::Accept(int32_t token, TokenLogprobs* logprob
     return FinishReason::kStop;
   }
   // With ignore_eos, too, a grammar that has ended allows nothing more.
-  if (PushText(detokenizer_.Push(token)) || (matcher_ && matcher_->has_ended())) {
+  if (PushText(detokenizer_.Push(token)) || generated_ == grammar_end_) {
     return FinishReason::kStop;
   }
   return std::nullopt;

@@ -15,6 +15,7 @@
 #include "engine/grammar_compiler.h"
 #include "engine/request_stream.h"
 #include "engine/stop_checker.h"
+#include "exec/grammar_lookahead.h"
 #include "exec/step.h"
 #include "grammar/matcher.h"
 #include "sched/plan.h"
@@ -50,7 +51,7 @@ struct ControlTokens {
 };
 
 // Belongs to the engine's thread, but for what exec::SequenceSampling and MaskGate say.
-class Choice {
+class Choice final : public exec::GrammarLookahead {
  public:
   // `grammar` may be null.
   Choice(std::shared_ptr<ActiveRequest> request, int64_t index, const Tokenizer& tokenizer,
@@ -66,6 +67,9 @@ class Choice {
   // Opens the gate of the launched row, if there is one and every token before it is known.
   // An error fails the choice.
   Status OpenGate();
+  // The grammar along drafts: the executor's, while a row whose gate was opened is in flight.
+  exec::MaskGate::State Follow(int32_t draft, std::span<uint32_t> mask) override;
+  void Forget() override;
   // The choice has ended: its gate opens, and nothing is drawn.
   void CloseGate();
 
@@ -87,6 +91,7 @@ class Choice {
   std::string error;              // why it is being cancelled; empty: somebody wanted it to
 
  private:
+  void MaskReasoning(std::span<uint32_t> mask) const;
   // Text that is certain. True when it ends with a stop string.
   bool PushText(std::string_view text);
 
@@ -98,10 +103,14 @@ class Choice {
   StopChecker stop_checker_;
   std::optional<grammar::Matcher> matcher_;
   bool in_reasoning_;
+  size_t drafts_followed_ = 0;           // by matcher_
+  bool draft_ends_thinking_ = false;     // in_reasoning_ is to be true again
   std::array<exec::MaskGate, 2> gates_;  // by turns, since one may be in use while the next is made
   int gate_turn_ = 0;
   exec::MaskGate* waiting_gate_ = nullptr;
 
+  int64_t followed_ = 0;      // tokens that FollowGrammar took: several may come before one Accept
+  int64_t grammar_end_ = -1;  // of them, with the one that ended the grammar; -1: it goes on
   int64_t generated_ = 0;
   OutputDelta delta_;
   bool finished_ = false;

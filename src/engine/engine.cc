@@ -28,6 +28,14 @@ bool EndsInReasoning(std::span<const int32_t> prompt, int32_t think, int32_t thi
   return false;
 }
 
+Status ValidateDraftTokens(int64_t drafts, const ModelConfig& config) {
+  if (drafts >= 0 && drafts <= config.draft_block_size) return {};
+  return MakeError(ErrorCode::kInvalidArgument,
+                   "use-nextn-decode is {}: the checkpoint's draft module gives a block of {} "
+                   "drafts, so 0 to {} are allowed",
+                   drafts, config.draft_block_size, config.draft_block_size);
+}
+
 sched::SchedulerOptions SchedulerOptionsOf(const EngineSettings& settings,
                                            const MemoryBudget& budget, const ModelConfig& config) {
   return {.block_count = budget.block_count,
@@ -35,6 +43,7 @@ sched::SchedulerOptions SchedulerOptionsOf(const EngineSettings& settings,
           .max_model_len = budget.max_model_len,
           .max_num_seqs = settings.memory.max_num_seqs,
           .max_batched_tokens = settings.max_num_batched_tokens,
+          .max_draft_tokens = settings.draft_tokens,
           .watermark_blocks = budget.block_count / kWatermarkShare,
           .steps_in_flight = settings.async_scheduling ? 2 : 1,
           .prefix_mode = settings.prefix_mode,
@@ -61,6 +70,7 @@ EngineSettings EngineSettingsOf(const Options& options) {
                      .kv_cache_bytes = options.kv_cache_bytes,
                      .memory_fraction = options.memory_fraction,
                      .grammar_cache_bytes = options.grammar_cache_bytes,
+                     .snapshot_bytes = 0,
                      .snapshot_interval = options.prefix_snapshot_interval};
   settings.max_num_batched_tokens = options.max_num_batched_tokens;
   switch (options.prefix_caching) {
@@ -78,6 +88,7 @@ EngineSettings EngineSettingsOf(const Options& options) {
                           ? cache::EvictionKind::kLru
                           : cache::EvictionKind::kS3Fifo;
   settings.async_scheduling = options.async_scheduling != 0;
+  settings.draft_tokens = options.use_nextn_decode;
   settings.logprobs_mode =
       options.logprobs_mode == LogprobsOption::kRaw ? LogprobsMode::kRaw : LogprobsMode::kProcessed;
   return settings;
@@ -130,15 +141,19 @@ Engine::Core::~Core() {
 Status Engine::Core::Start() {
   const ModelConfig& config = runtime_->config();
   DI_RETURN_IF_ERROR(ValidatePrefillPolicy(settings_.prefill, config));
+  DI_RETURN_IF_ERROR(ValidateDraftTokens(settings_.draft_tokens, config));
   DI_ASSIGN_OR_RETURN(
       model::v41::CacheLayout layout,
-      model::v41::CacheLayout::Create(config, {.block_tokens = settings_.memory.block_tokens}));
+      model::v41::CacheLayout::Create(config, {.block_tokens = settings_.memory.block_tokens,
+                                               .with_draft = settings_.draft_tokens > 0,
+                                               .max_rollback = settings_.draft_tokens}));
   DI_ASSIGN_OR_RETURN(const uint64_t available, AvailableMemoryBytes());
   DI_ASSIGN_OR_RETURN(budget_,
                       PlanMemory(*runtime_, layout,
                                  {.limits = settings_.memory,
                                   .prefix_mode = settings_.prefix_mode,
                                   .max_num_batched_tokens = settings_.max_num_batched_tokens,
+                                  .max_draft_tokens = settings_.draft_tokens,
                                   .available_bytes = available}));
   DI_ASSIGN_OR_RETURN(scheduler_,
                       sched::Scheduler::Create(SchedulerOptionsOf(settings_, budget_, config)));
@@ -158,6 +173,7 @@ Status Engine::Core::Start() {
       *scheduler_, *device_, *inbox_, callbacks_, metrics_, tokenizer,
       EngineLoopOptions{.tokens = tokens_,
                         .steps_in_flight = settings_.async_scheduling ? 2 : 1,
+                        .draft_tokens = settings_.draft_tokens,
                         .share_prompts = settings_.prefix_mode != cache::PrefixMode::kOff});
   try {
     thread_ = std::thread([this] { loop_->Run(); });

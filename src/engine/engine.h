@@ -34,6 +34,8 @@ struct EngineSettings {
   // Hits below are computed instead.
   int64_t min_hit_tokens = 256;
   bool async_scheduling = true;
+  // Drafts of a decoding sequence in a step: at most the checkpoint's draft block.
+  int64_t draft_tokens = 0;
   LogprobsMode logprobs_mode = LogprobsMode::kRaw;
   // For tests: sees, and may change, what each forward computes. Outlives the engine.
   model::v41::ForwardProbe* probe = nullptr;

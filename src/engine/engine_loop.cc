@@ -126,6 +126,10 @@ void EngineLoop::Admit(const std::shared_ptr<ActiveRequest>& request,
     if (request->options.deadline) added.deadline = ToSchedulerTime(*request->options.deadline);
     if (i > 0 && options_.share_prompts) added.shares_prompt_with = request->id;
     const Status status = scheduler_.Add(std::move(added), ToSchedulerTime(request->submitted));
+    if (status && options_.draft_tokens > 0) {
+      // The request is there, and the scheduler was made for as many.
+      (void)scheduler_.SetDraftTokens(choice->id(), options_.draft_tokens);
+    }
     if (status) {
       choices_[choice->id()] = choice;
     } else {
@@ -185,7 +189,7 @@ bool EngineLoop::Launch() {
       ++choice->samples_in_flight;
       gate = choice->PrepareGate();
     }
-    flight.step.rows.push_back({&choice->sampling(), gate});
+    flight.step.rows.push_back({&choice->sampling(), gate, choice.get()});
     flight.choices.push_back(choice);
     ActiveRequest& request = choice->request();
     if (!std::exchange(request.scheduled, true)) {
@@ -229,6 +233,7 @@ void EngineLoop::Collect() {
   }
   flight.choices.clear();
   totals_.times.forward += step.timing.forward;
+  totals_.times.draft += step.timing.draft;
   totals_.times.sample += step.timing.sample;
   totals_.times.mask += step.timing.mask;
   totals_.times.host += Seconds(Clock::now() - start);
@@ -275,8 +280,27 @@ sched::RowResult EngineLoop::Apply(const sched::PlanRow& row, exec::RowOutput& o
     if (choice.Accept(out.tokens[taken++], logprobs)) result.finish = sched::FinishReason::kStop;
   }
   result.tokens = std::span(out.tokens).first(taken);
+  CountDrafts(out);
   CountTokens(choice, static_cast<int64_t>(taken));
   return result;
+}
+
+// What the model accepted, even where the answer ends before it.
+void EngineLoop::CountDrafts(const exec::RowOutput& out) {
+  if (out.drafts == 0) return;
+  const int64_t accepted = std::min(out.drafts, std::ssize(out.tokens) - 1);
+  SpeculationCounts& counts = totals_.speculation;
+  counts.rounds += 1;
+  counts.drafted_tokens += out.drafts;
+  counts.accepted_tokens += accepted;
+  if (std::ssize(counts.reached_at) < out.drafts) {
+    counts.reached_at.resize(static_cast<size_t>(out.drafts));
+    counts.accepted_at.resize(static_cast<size_t>(out.drafts));
+  }
+  for (int64_t k = 0; k < out.drafts && k <= accepted; ++k) {
+    counts.reached_at[static_cast<size_t>(k)] += 1;
+    counts.accepted_at[static_cast<size_t>(k)] += k < accepted ? 1 : 0;
+  }
 }
 
 void EngineLoop::CountTokens(Choice& choice, int64_t tokens) {

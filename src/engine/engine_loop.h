@@ -25,6 +25,7 @@ namespace deepinfer {
 struct EngineLoopOptions {
   ControlTokens tokens;
   int64_t steps_in_flight = 2;
+  int64_t draft_tokens = 0;  // of a decoding sequence in a step
   // Choices of a request wait for the first one's prompt, to find it in the prefix cache.
   bool share_prompts = false;
 };
@@ -71,6 +72,7 @@ class EngineLoop {
   void Collect();
   void FollowGrammars(Flight& flight);
   sched::RowResult Apply(const sched::PlanRow& row, exec::RowOutput& out, Choice& choice);
+  void CountDrafts(const exec::RowOutput& out);
   void CountTokens(Choice& choice, int64_t tokens);
   void TakeFinished();
   // Hands out what came, after the next step is on its way.

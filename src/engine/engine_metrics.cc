@@ -36,6 +36,14 @@ EngineMetrics::EngineMetrics(std::function<EngineStats()> stats) {
         [](const S& s) { return s.times.plan; });
   gauge("deepinfer:step_forward_seconds", "Time spent in the model.",
         [](const S& s) { return s.times.forward; });
+  gauge("deepinfer:step_draft_seconds", "Time spent in the draft module.",
+        [](const S& s) { return s.times.draft; });
+  gauge("vllm:spec_decode_num_drafts", "Sequences' shares of steps that verified drafts.",
+        [](const S& s) { return s.speculation.rounds; });
+  gauge("vllm:spec_decode_num_draft_tokens", "Drafts verified.",
+        [](const S& s) { return s.speculation.drafted_tokens; });
+  gauge("vllm:spec_decode_num_accepted_tokens", "Of them, accepted.",
+        [](const S& s) { return s.speculation.accepted_tokens; });
   gauge("deepinfer:step_sample_seconds", "Time spent drawing tokens.",
         [](const S& s) { return s.times.sample; });
   gauge("deepinfer:step_mask_seconds", "Time the device waited for grammar masks.",

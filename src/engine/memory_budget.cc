@@ -90,6 +90,10 @@ Result<MemoryBudget> PlanMemory(const Runtime& runtime, const model::v41::CacheL
       {"workspace of a forward", WorkspaceBytes(config, demand.max_num_batched_tokens, wanted_len)},
       {"logits", static_cast<uint64_t>(budget.logits_rows) * vocab_row},
       {"grammars", static_cast<uint64_t>(limits.grammar_cache_bytes)}};
+  if (demand.max_draft_tokens > 0) {
+    budget.lines.push_back(
+        {"logits of drafts", static_cast<uint64_t>(budget.logits_rows) * vocab_row});
+  }
 
   const auto usable =
       static_cast<uint64_t>(limits.memory_fraction * static_cast<double>(demand.available_bytes));

@@ -38,8 +38,8 @@ std::string FormatStats(const GenerationStats& stats, const std::vector<MemoryLi
 
 std::string FormatSteps(const EngineStats& stats) {
   const StepTimes& times = stats.times;
-  const double device = times.forward + times.sample + times.mask + times.idle;
-  return fmt::format(
+  const double device = times.forward + times.draft + times.sample + times.mask + times.idle;
+  std::string text = fmt::format(
       "steps       {:8}  model {:.3f} s, drawing {:.3f} s, masks {:.3f} s, idle {:.3f} s ({:.1f} "
       "%)\n"
       "beside them           planning {:.3f} s, applying results {:.3f} s\n"
@@ -47,6 +47,18 @@ std::string FormatSteps(const EngineStats& stats) {
       stats.steps, times.forward, times.sample, times.mask, times.idle,
       device > 0 ? 100 * times.idle / device : 0, times.plan, times.host, stats.prefix_hit_tokens,
       stats.prefix_query_tokens, stats.preemptions);
+  const SpeculationCounts& drafts = stats.speculation;
+  if (drafts.rounds == 0) return text;
+  text += fmt::format("drafts      {:8}  {} accepted, {:.2f} tokens a round; drafting {:.3f} s\n",
+                      drafts.drafted_tokens, drafts.accepted_tokens, drafts.MeanAcceptedLength(),
+                      times.draft);
+  text += "accepted by position ";
+  for (size_t k = 0; k < drafts.reached_at.size(); ++k) {
+    const auto reached = static_cast<double>(drafts.reached_at[k]);
+    text += fmt::format(" {:.3f}",
+                        reached > 0 ? static_cast<double>(drafts.accepted_at[k]) / reached : 0);
+  }
+  return text + "\n";
 }
 
 }  // namespace deepinfer

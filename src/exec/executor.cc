@@ -21,7 +21,7 @@ double SecondsSince(Clock::time_point start) {
 
 Executor::Executor(const model::v41::Model& model, PagedMemory& memory,
                    const ExecutorOptions& options)
-    : model_(model), memory_(memory), options_(options) {}
+    : model_(model), memory_(memory), options_(options), drafter_(model) {}
 
 void Executor::Run(ForwardContext& context, Step& step) {
   const std::vector<PlanRow>& rows = step.plan->rows;
@@ -31,16 +31,20 @@ void Executor::Run(ForwardContext& context, Step& step) {
   if (samplers_.size() < workers) samplers_.resize(workers, Sampler(options_.logprobs_mode));
   if (scratch_.size() < workers) scratch_.resize(workers);
   batch_.clear();
+  draft_rows_ = 0;
   for (size_t i = 0; i < rows.size(); ++i) {
     step.outputs[i].Clear();
     const std::optional<SequenceChunk> chunk = Prepare(step, i);
-    if (chunk && rows[i].logits != sched::Logits::kAll) {
+    if (chunk && rows[i].draft_count > 0) {
+      BeginDrafts(rows[i], i, *chunk);
+    } else if (chunk && rows[i].logits != sched::Logits::kAll) {
       batch_.push_back({.index = i, .chunk = *chunk, .samples = rows[i].samples});
       batch_.back().chunk.logits_rows = rows[i].logits == sched::Logits::kLast ? 1 : 0;
     } else if (chunk) {
       RunPromptRow(context, step, {.index = i, .chunk = *chunk, .samples = rows[i].samples});
     }
   }
+  if (draft_rows_ > 0) Draft(context, step);
   if (!batch_.empty()) RunBatch(context, step, batch_);
   for (size_t i = 0; i < rows.size(); ++i) {
     SlotState& slot = memory_.slot(rows[i].slot);
@@ -71,6 +75,8 @@ std::optional<SequenceChunk> Executor::Prepare(Step& step, size_t index) {
       if (!out.status) return std::nullopt;
     }
   }
+  // Drafts that stood have ended the sequence.
+  if (!row.first && slot.state.length() > row.max_length - 2) return std::nullopt;
   slot.table.resize(static_cast<size_t>(row.first_new_block));
   for (const cache::BlockId id : step.plan->NewBlocks(row)) slot.table.push_back(memory_.block(id));
   slot.state.ViewBlocks(slot.table);
@@ -86,6 +92,30 @@ std::optional<SequenceChunk> Executor::Prepare(Step& step, size_t index) {
     chunk.lookback = row.known.subspan(row.replay_start - lookback, lookback);
   }
   return chunk;
+}
+
+void Executor::BeginDrafts(const PlanRow& row, size_t index, const SequenceChunk& chunk) {
+  if (std::ssize(drafts_) == draft_rows_) drafts_.emplace_back();
+  const int64_t room = row.max_length - 2 - chunk.state->length();
+  drafts_[static_cast<size_t>(draft_rows_)].Begin(index, *chunk.state, chunk.tokens[0],
+                                                  std::min(row.draft_count, room));
+  batch_.push_back({.index = index, .chunk = chunk, .samples = true, .draft = draft_rows_++});
+}
+
+void Executor::Draft(ForwardContext& context, Step& step) {
+  drafter_.Draft(context, step, std::span(drafts_).first(static_cast<size_t>(draft_rows_)),
+                 samplers_);
+  for (Work& work : batch_) {
+    if (work.draft < 0) continue;
+    const DraftRow& row = drafts_[static_cast<size_t>(work.draft)];
+    work.chunk.tokens = row.tokens;
+    work.chunk.logits_rows = std::ssize(row.tokens);
+    step.outputs[work.index].drafts = std::ssize(row.tokens) - 1;
+  }
+  std::erase_if(batch_, [&](const Work& work) {
+    return work.draft >= 0 &&
+           (!step.outputs[work.index].status || drafts_[static_cast<size_t>(work.draft)].skip());
+  });
 }
 
 void Executor::RunPromptRow(ForwardContext& context, Step& step, const Work& row) {
@@ -137,8 +167,8 @@ Status Executor::Forward(ForwardContext& context, Step& step, Batch& batch) {
 // yet.
 bool Executor::TakesBestOf(const Step& step, const Work& work) const {
   const RowInput& input = step.rows[work.index];
-  return step.plan->rows[work.index].logits == sched::Logits::kLast && input.gate == nullptr &&
-         TakesBest(input.sequence->Row(0), input.sequence->params());
+  return (work.draft >= 0 || step.plan->rows[work.index].logits == sched::Logits::kLast) &&
+         input.gate == nullptr && TakesBest(input.sequence->Row(0), input.sequence->params());
 }
 
 void Executor::Sample(ForwardContext& context, Step& step, const Batch& batch) {
@@ -150,7 +180,7 @@ void Executor::Sample(ForwardContext& context, Step& step, const Batch& batch) {
   const auto masked = Clock::now();
   step.timing.mask += std::chrono::duration<double>(masked - start).count();
   for (const Work& work : batch) {
-    if (step.plan->rows[work.index].logits == sched::Logits::kAll) {
+    if (work.draft < 0 && step.plan->rows[work.index].logits == sched::Logits::kAll) {
       PromptLogprobs(context, step, work);
     }
   }
@@ -160,33 +190,59 @@ void Executor::Sample(ForwardContext& context, Step& step, const Batch& batch) {
       if (!work.samples) continue;
       const RowInput& input = step.rows[work.index];
       if (input.gate != nullptr && input.gate->state() == MaskGate::State::kSkip) continue;
-      RowOutput& out = step.outputs[work.index];
-      const Result<int32_t> token = Draw(step, work, samplers_[static_cast<size_t>(worker)]);
-      if (!token) {
-        out.status = tl::unexpected(token.error());
-        out.logprobs.clear();
-        continue;
-      }
-      out.tokens.push_back(*token);
-      memory_.slot(step.plan->rows[work.index].slot).newest = *token;
-      input.sequence->Append(*token);
+      SampleRows(step, work, samplers_[static_cast<size_t>(worker)]);
     }
   });
   step.timing.sample += SecondsSince(masked);
 }
 
-Result<int32_t> Executor::Draw(Step& step, const Work& work, Sampler& sampler) {
+void Executor::SampleRows(Step& step, const Work& work, Sampler& sampler) {
   const RowInput& input = step.rows[work.index];
-  const int64_t last = work.first_logits + work.chunk.logits_rows - 1;
+  RowOutput& out = step.outputs[work.index];
+  SlotState& slot = memory_.slot(step.plan->rows[work.index].slot);
+  DraftRow* const draft = work.draft < 0 ? nullptr : &drafts_[static_cast<size_t>(work.draft)];
+  const int64_t rows = draft == nullptr ? 1 : work.chunk.logits_rows;
+  for (int64_t k = 0; k < rows; ++k) {
+    const int64_t behind = rows - 1 - k;
+    MaskGate::State state = MaskGate::State::kOpen;
+    std::span<const uint32_t> mask;
+    if (draft != nullptr) {
+      state = draft->states[static_cast<size_t>(k)];
+      if (state == MaskGate::State::kMasked) mask = draft->Mask(static_cast<size_t>(k));
+    } else if (input.gate != nullptr && input.gate->state() == MaskGate::State::kMasked) {
+      mask = input.gate->words();
+    }
+    if (state == MaskGate::State::kSkip) break;
+    const Result<int32_t> token = Draw(step, work, work.chunk.logits_rows - 1 - behind,
+                                       work.chunk.state->length() - behind, mask, sampler);
+    if (!token) {
+      if (input.sequence->params().logprobs) out.logprobs.pop_back();
+      // Behind drafts that stand it is the next step's error: the tokens before it count.
+      if (k == 0) out.status = tl::unexpected(token.error());
+      break;
+    }
+    out.tokens.push_back(*token);
+    slot.newest = *token;
+    input.sequence->Append(*token);
+    const bool stands = behind > 0 && *token == draft->tokens[static_cast<size_t>(k + 1)];
+    if (!stands || input.sequence->ended()) break;
+  }
+  if (draft != nullptr && out.status) {
+    out.status = work.chunk.state->Rollback(draft->start + std::ssize(out.tokens));
+  }
+}
+
+Result<int32_t> Executor::Draw(Step& step, const Work& work, int64_t k, int64_t position,
+                               std::span<const uint32_t> mask, Sampler& sampler) {
+  const RowInput& input = step.rows[work.index];
+  const int64_t head_row = work.first_logits + k;
   if (head_.topk > 0) {
-    const auto best = static_cast<size_t>(last * head_.topk);
+    const auto best = static_cast<size_t>(head_row * head_.topk);
     return BestToken(head_.logits[best], head_.ids[best], model_.config().vocab_size);
   }
-  SampleRow row = input.sequence->Row(work.chunk.state->length());
-  row.logits = LogitsOf(last);
-  if (input.gate != nullptr && input.gate->state() == MaskGate::State::kMasked) {
-    row.grammar_mask = input.gate->words();
-  }
+  SampleRow row = input.sequence->Row(position);
+  row.logits = LogitsOf(head_row);
+  row.grammar_mask = mask;
   const SamplingParams& params = input.sequence->params();
   if (!params.logprobs) return sampler.Sample(row, params);
   return sampler.Sample(row, params, &step.outputs[work.index].logprobs.emplace_back());

@@ -14,6 +14,7 @@ class MaskGate {
  public:
   enum class State : int {
     kPending,
+    kOpen,    // every token may be drawn
     kMasked,  // words() says which
     kSkip,    // nothing must be drawn: the sequence has ended
   };

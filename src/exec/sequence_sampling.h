@@ -22,6 +22,13 @@ class SequenceSampling {
   SampleRow Row(int64_t position) const;
   // `token` was drawn.
   void Append(int32_t token);
+  // A draft follows in Row, until it is rolled back. Nothing is drawn for good in between.
+  void AppendDraft(int32_t token) {
+    if (keeps_history_) history_.Append(token);
+  }
+  void RollbackDrafts(int64_t count) {
+    if (keeps_history_) history_.Rollback(count);
+  }
   // Whether the token ends the sequence: the end token, or one of stop_token_ids.
   bool Ends(int32_t token) const;
   // Clears the bits of the tokens that end the sequence (SampleRow::grammar_mask).

@@ -34,7 +34,7 @@ ARROWS = {
     "exec": ["kernels", "model/v41", "sampling", "cache", "sched", "config", "deepinfer"],
     "engine": ["deepinfer", "exec", "sched", "cache", "grammar", "grammar/json_schema", "metrics", "config", "loader", "tokenizer", "chat", "sampling", "kernels",
                "kernels/reference", "kernels/cpu", "model/v41", "tensor"],
-    "bench": ["deepinfer", "exec", "engine", "config", "loader", "tokenizer", "sampling", "model/v41", "kernels",
+    "bench": ["deepinfer", "exec", "engine", "chat", "config", "loader", "tokenizer", "sampling", "model/v41", "kernels",
               "kernels/reference", "kernels/cpu", "tensor"],
     "cli": ["deepinfer", "bench", "engine", "config", "loader", "tokenizer", "chat", "model/v41", "kernels",
             "kernels/reference", "kernels/cpu", "sampling", "tensor", "grammar", "grammar/json_schema"],

@@ -137,6 +137,17 @@ TEST_F(EngineTest, InThinkingModeTheGrammarBeginsRightAfterTheReasoning) {
   EXPECT_THAT(output.text.substr(end), MatchesRegex("</think>\\{[0-9][0-9]\\}"));
 }
 
+TEST_F(EngineTest, ReasoningThatAGrammarFollowsDoesNotEndTheOutput) {
+  for (uint64_t seed = 0; seed < 12; ++seed) {
+    SamplingParams params{.temperature = 2, .seq_seed = seed, .max_tokens = 60};
+    params.so_args = StructuredOutput{"regex", "[0-9]{2}"};
+    const CompletionOutput output = Run(Chat("Give a number.", ThinkingMode::kThinking), params);
+    if (output.finish_reason == FinishReason::kLength) continue;
+    EXPECT_EQ(output.finish_reason, FinishReason::kStop) << output.error;
+    EXPECT_THAT(output.text, HasSubstr("</think>")) << seed;
+  }
+}
+
 TEST_F(EngineTest, LogprobsOfThePromptAreThoseOfTheModelsRowsAndNearTheReference) {
   const auto text = ReadFile(DEEPINFER_SOURCE_DIR "/models/nano/reference_outputs.json");
   ASSERT_TRUE(text);

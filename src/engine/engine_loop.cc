@@ -51,7 +51,6 @@ void EngineLoop::Run() {
     if (closed) DropAll({});
     const bool launched = Launch();
     Publish();
-    UpdateStats();
     const int64_t in_flight = scheduler_.steps_in_flight();
     if (in_flight == options_.steps_in_flight || (!launched && in_flight > 0)) {
       Collect();
@@ -340,21 +339,31 @@ void EngineLoop::TakeFinished() {
 }
 
 void EngineLoop::Publish() {
+  published_.clear();
   for (const std::shared_ptr<Choice>& choice : changed_) {
-    const std::optional<OutputDelta> delta = choice->TakeDelta();
+    std::optional<OutputDelta> delta = choice->TakeDelta();
     if (!delta) continue;
     ActiveRequest& request = choice->request();
+    bool last = false;
     if (delta->finish_reason) {
       PublishEnd(*choice);
       metrics_.Finished(*delta->finish_reason);
       totals_.finished += 1;
       if (*delta->finish_reason == FinishReason::kError) totals_.failed += 1;
+      last = --request.open_choices == 0;
     }
-    request.stream->Append(*delta);
-    if (request.subscription != nullptr) callbacks_.Post(request.subscription);
-    if (delta->finish_reason && --request.open_choices == 0) requests_.erase(request.id);
+    published_.push_back({choice, std::move(*delta), last});
   }
   changed_.clear();
+  // Whoever has an answer finds it counted.
+  UpdateStats();
+  for (const Published& published : published_) {
+    ActiveRequest& request = published.choice->request();
+    request.stream->Append(published.delta);
+    if (request.subscription != nullptr) callbacks_.Post(request.subscription);
+    if (published.last) requests_.erase(request.id);
+  }
+  published_.clear();
 }
 
 void EngineLoop::PublishEnd(Choice& choice) {

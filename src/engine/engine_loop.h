@@ -55,6 +55,12 @@ class EngineLoop {
     std::vector<std::shared_ptr<Choice>> choices;
   };
 
+  struct Published {
+    std::shared_ptr<Choice> choice;
+    OutputDelta delta;
+    bool last = false;  // of its request
+  };
+
   bool TakeMessages();
   void Handle(SubmitMessage& message);
   void Handle(CancelMessage& message);
@@ -96,6 +102,7 @@ class EngineLoop {
   std::vector<sched::RowResult> results_;
   std::vector<sched::FinishedRequest> finished_;
   std::vector<std::shared_ptr<Choice>> changed_;  // to be published
+  std::vector<Published> published_;              // scratch of Publish
   bool continues_ = false;  // there was something to launch at every moment since the last step
   EngineStats totals_;      // what only grows
 

@@ -1,9 +1,11 @@
 #include "base/available_memory.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
+#include <string>
 
 namespace deepinfer {
 namespace {
@@ -11,11 +13,13 @@ namespace {
 class AvailableMemory : public ::testing::Test {
  protected:
   void SetUp() override {
-    root_ = std::filesystem::path(::testing::TempDir()) / "available_memory";
-    std::filesystem::remove_all(root_);
+    // Tests of this file run side by side.
+    root_ = std::filesystem::path(::testing::TempDir()) /
+            ("available_memory_" + std::to_string(::getpid()));
     std::filesystem::create_directories(root_ / "proc");
     std::filesystem::create_directories(root_ / "sys/fs/cgroup");
   }
+  void TearDown() override { std::filesystem::remove_all(root_); }
   void Write(const char* file, const char* text) { std::ofstream(root_ / file) << text; }
 
   std::filesystem::path root_;
